@@ -71,6 +71,13 @@
     return SetSubgraphBuilder(#g, 0, builder), *this;                             \
   }
 
+/** A list of such graphs: how many there are, then each. */
+#define UPDRAFT_GE_DYNAMIC_GRAPH(g)                                                                       \
+  Self& create_dynamic_subgraph_##g(uint32_t count) { return SubgraphCountRegister(#g, count), *this; }   \
+  Self& set_dynamic_subgraph_builder_##g(uint32_t index, const ::std::function<::ge::Graph()>& builder) { \
+    return SetSubgraphBuilder(#g, index, builder), *this;                                                 \
+  }
+
 /** A data type: by its name, or by its number. */
 #define UPDRAFT_GE_TYPE_ATTRIBUTE(a, kind) \
   UPDRAFT_GE_ATTRIBUTE(a, kind)            \

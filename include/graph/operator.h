@@ -222,8 +222,10 @@ class GE_FUNC_VISIBILITY Operator {
   void AttrRegister(const char* name, const std::vector<AscendString>& value);
   void AttrRegister(const char* name, const std::vector<DataType>& value);
   void AttrRegister(const char* name, const std::vector<std::vector<int64_t>>& value);
+  /** How many graphs a list of graphs has (`branches` of Case): 1 to 4096. */
+  void SubgraphCountRegister(const char* name, unsigned int count);
   /** What makes a graph that the operator runs: a branch, a condition, a body. It is called when the operator's graph
-   * is made. `index` is 0: no type here has a list of graphs. */
+   * is made. `index`: which one of a list, otherwise 0. */
   void SetSubgraphBuilder(const char* name, unsigned int index, const std::function<Graph()>& builder);
 
  private:

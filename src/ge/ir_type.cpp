@@ -78,7 +78,7 @@ std::vector<IrType> make_types() {
                    {output},
                    {},
                    nullptr,
-                   {"then_branch", "else_branch"}});
+                   {{"then_branch", false}, {"else_branch", false}}});
   types.push_back({"While",
                    "Runs a graph again and again as long as another gives true",
                    "",
@@ -86,7 +86,27 @@ std::vector<IrType> make_types() {
                    {output},
                    {},
                    nullptr,
-                   {"cond", "body"}});
+                   {{"cond", false}, {"body", false}}});
+  types.push_back({"Case",
+                   "Runs one of several graphs: that of the number branch_index, the last one if there is none",
+                   "",
+                   {{"branch_index", false, false}, input},
+                   {output},
+                   {},
+                   nullptr,
+                   {{"branches", true}}});
+  Default empty;
+  empty.is = Default::Is::Text;
+  empty.text = "";
+  types.push_back(
+      {"PartitionedCall",
+       "Runs a graph",
+       "",
+       {{"args", true, false}},
+       {output},
+       {{"config", Kind::Text, empty}, {"config_proto", Kind::Text, empty}, {"executor_type", Kind::Text, empty}},
+       nullptr,
+       {{"f", false}}});
   std::ranges::sort(types, [](const IrType& a, const IrType& b) { return std::string_view(a.name) < b.name; });
   return types;
 }

@@ -1,5 +1,5 @@
 // What the Ascend IR says of a type: the registry's graph operators, and the types that graphs have and the registry
-// has not, because they hold tensors (Data, Const, Variable) or run other graphs (If, While).
+// has not, because they hold tensors (Data, Const, Variable) or run other graphs (If, Case, While, PartitionedCall).
 #pragma once
 #include <string>
 #include <string_view>
@@ -22,14 +22,19 @@ struct IrAttribute {
   bool optional = false;   ///< it may be absent, although it has no default
 };
 
+struct IrGraph {
+  const char* name;
+  bool list;  ///< any number of graphs: name0, name1, …
+};
+
 struct IrType {
   const char* name;
   const char* summary;
   const char* file;  ///< the source file of the operator; of types that hold tensors ""
   std::vector<IrPort> inputs, outputs;
   std::vector<IrAttribute> attributes;
-  const updraft::OpInfo* info;           ///< null: it holds tensors, or runs graphs
-  std::vector<const char*> graphs = {};  ///< of control flow: the graphs that it runs
+  const updraft::OpInfo* info;       ///< null: it holds tensors, or runs graphs
+  std::vector<IrGraph> graphs = {};  ///< of control flow: the graphs that it runs
 
   const IrAttribute* attribute(std::string_view attribute_name) const;
   /// The places of inputs and outputs; -1 for a name that is none.

@@ -287,6 +287,16 @@ int places(const std::vector<Port>& ports, const char* name) {
   return 0;
 }
 
+const IrGraph& graph_of(const OperatorImpl& op, const char* name) {
+  std::vector<std::string_view> names;
+  for (const IrGraph& graph : op.ir->graphs) {
+    if (name && std::string_view(name) == graph.name) return graph;
+    names.emplace_back(graph.name);
+  }
+  refuse(op, "it runs no graph {}; its graphs are {}", name ? name : "(null)",
+         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
 }  // namespace
 
 // Where the places are among the inputs the operator's description says, so the index tells nothing new.
@@ -301,13 +311,21 @@ void Operator::DynamicOutputRegister(const char* name, unsigned int count, bool)
 }
 void Operator::SetSubgraphBuilder(const char* name, unsigned int index, const std::function<Graph()>& builder) {
   remember(impl_, "Operator::SetSubgraphBuilder", [&] {
-    const auto& graphs = impl_->ir->graphs;
-    if (!name || index != 0 || std::ranges::find(graphs, std::string_view(name)) == graphs.end())
-      refuse(*impl_, "it runs no graph {}{}; its graphs are {}", name ? name : "(null)",
-             index ? fmt::format(" {}", index) : "",
-             graphs.empty() ? "none" : fmt::format("{}", fmt::join(graphs, ", ")));
+    const IrGraph& graph = graph_of(*impl_, name);
+    if (!graph.list && index != 0) refuse(*impl_, "graph {} is one, not a list: its index is {}, want 0", name, index);
+    const auto count = impl_->graph_counts.find(name);
+    if (graph.list && index >= (count == impl_->graph_counts.end() ? 0 : count->second))
+      refuse(*impl_, "it has no graph {} {}: create_dynamic_subgraph_{} says how many there are", name, index, name);
     if (!builder) refuse(*impl_, "what should make the graph {} is empty", name);
-    impl_->builders[name] = builder;
+    impl_->builders[graph.list ? name + std::to_string(index) : name] = builder;
+  });
+}
+void Operator::SubgraphCountRegister(const char* name, unsigned int count) {
+  remember(impl_, "Operator::SubgraphCountRegister", [&] {
+    constexpr unsigned int kMost = 4096;
+    if (!graph_of(*impl_, name).list) refuse(*impl_, "graph {} is one, not a list", name);
+    if (count == 0 || count > kMost) refuse(*impl_, "{} graphs {}, want 1 to {}", count, name, kMost);
+    impl_->graph_counts[name] = count;
   });
 }
 int Operator::GetDynamicInputNum(const char* name) const { return impl_ ? places(impl_->inputs, name) : 0; }

@@ -48,8 +48,9 @@ class OperatorImpl {
   /// Of what holds a tensor: who reads it. Graphs that only initialise variables name these and no outputs.
   std::vector<std::weak_ptr<OperatorImpl>> readers;
   updraft::graph::Attributes attributes;
-  std::map<std::string, std::function<Graph()>> builders;  ///< of the graphs that it runs
-  std::string refusal;                                     ///< the first one
+  std::map<std::string, std::function<Graph()>> builders;     ///< of the graphs that it runs
+  std::map<std::string, unsigned, std::less<>> graph_counts;  ///< of lists of graphs: how many there are
+  std::string refusal;                                        ///< the first one
 
   /// "conv1 (Conv2D)".
   std::string text() const { return named ? name + " (" + type + ")" : type; }

@@ -18,7 +18,7 @@ template <class... A>
 }
 
 /// The graph that the builder makes, with the graphs that it calls itself, under names that the whole model has once.
-ir::Graph& add(const OperatorImpl& op, const char* which, const ir::Node& node, ir::Model& model) {
+ir::Graph& add(const OperatorImpl& op, const std::string& which, const ir::Node& node, ir::Model& model) {
   const auto builder = op.builders.find(which);
   if (builder == op.builders.end()) refuse(op, "graph {} is missing: set_subgraph_builder_{}", which, which);
   const Graph made = builder->second();
@@ -37,7 +37,7 @@ ir::Graph& add(const OperatorImpl& op, const char* which, const ir::Node& node, 
 /// What is known of both.
 ir::TensorDesc joined(const OperatorImpl& op, size_t i, const ir::TensorDesc& a, const ir::TensorDesc& b) {
   if (a.dtype != b.dtype)
-    refuse(op, "output {} is {} by one of its graphs and {} by the other", i, ir::describe(a), ir::describe(b));
+    refuse(op, "output {} is {} by one of its graphs and {} by another", i, ir::describe(a), ir::describe(b));
   ir::TensorDesc both(a.dtype, a.dims, a.format);
   if (!a.rank_known() || !b.rank_known() || a.dims.size() != b.dims.size()) both.dims = {ir::kUnknownRank};
   else
@@ -56,7 +56,7 @@ std::vector<ir::TensorDesc> results_of(const ir::Graph& graph) {
   return descs;
 }
 
-void want(const OperatorImpl& op, const char* which, const char* what, size_t has, size_t wants) {
+void want(const OperatorImpl& op, const std::string& which, const char* what, size_t has, size_t wants) {
   if (has != wants) refuse(op, "graph {} has {} {}, want {}", which, has, what, wants);
 }
 
@@ -67,9 +67,18 @@ void add_subgraphs(const OperatorImpl& op, ir::Node& node, ir::Model& model) {
   const bool loop = op.type == "While";
   if (loop && inputs != outputs)
     refuse(op, "{} inputs and {} outputs: what a turn begins with the next one gets", inputs, outputs);
-  std::vector<ir::TensorDesc> descs[2];
-  for (size_t g = 0; g < 2; ++g) {
-    const char* which = op.ir->graphs[g];
+  std::vector<std::string> names;
+  for (const IrGraph& graph : op.ir->graphs) {
+    const auto count = op.graph_counts.find(graph.name);
+    if (graph.list && count == op.graph_counts.end())
+      refuse(op, "graphs {} are missing: create_dynamic_subgraph_{}", graph.name, graph.name);
+    if (!graph.list) names.emplace_back(graph.name);
+    else
+      for (unsigned i = 0; i < count->second; ++i) names.push_back(graph.name + std::to_string(i));
+  }
+  std::vector<ir::TensorDesc> known;
+  for (size_t g = 0; g < names.size(); ++g) {
+    const std::string& which = names[g];
     const ir::Graph& graph = add(op, which, node, model);
     node.subgraphs.push_back(graph.name());
     const std::vector<ir::Node*> data = graph.inputs();
@@ -77,11 +86,14 @@ void add_subgraphs(const OperatorImpl& op, ir::Node& node, ir::Model& model) {
     const bool condition = loop && g == 0;
     std::vector<ir::TensorDesc> results = results_of(graph);
     want(op, which, "outputs", results.size(), condition ? 1 : outputs);
-    if (condition)  // what the state is before the first turn
-      for (const ir::Node* input : data) descs[g].push_back(input->output().desc);
-    else descs[g] = std::move(results);
+    if (condition) {  // what the state is before the first turn
+      results.clear();
+      for (const ir::Node* input : data) results.push_back(input->output().desc);
+    }
+    for (size_t i = 0; i < outputs && g > 0; ++i) results[i] = joined(op, i, known[i], results[i]);
+    known = std::move(results);
   }
-  for (size_t i = 0; i < outputs; ++i) node.output_desc(static_cast<int>(i)) = joined(op, i, descs[0][i], descs[1][i]);
+  for (size_t i = 0; i < outputs; ++i) node.output_desc(static_cast<int>(i)) = known[i];
 }
 
 }  // namespace ge

@@ -67,9 +67,9 @@ Node& Builder::node(std::string_view type, const std::string& name, const std::v
 Node& Builder::control(std::string_view type, const std::string& name, const std::vector<Endpoint>& inputs,
                        const std::vector<TensorDesc>& outputs, std::vector<std::string> subgraphs) {
   Node& node = graph_.add(type, name);
-  const bool branches = type == "If";
+  const char* chooses = type == "If" ? "cond" : type == "Case" ? "branch_index" : nullptr;
   for (size_t i = 0; i < inputs.size(); ++i)
-    graph_.add_input(node, branches && i == 0 ? "cond" : "input" + std::to_string(i - (branches ? 1 : 0)), inputs[i]);
+    graph_.add_input(node, chooses && i == 0 ? chooses : "input" + std::to_string(i - (chooses ? 1 : 0)), inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) graph_.add_output(node, "output" + std::to_string(i), outputs[i]);
   node.subgraphs = std::move(subgraphs);
   probe_.leave(node);

@@ -10,7 +10,8 @@ namespace updraft::graph {
 const OpInfo* operator_of(const Node& node) { return find_ir_op(node.type()); }
 
 bool is_control_flow(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"If", "StatelessIf", "While", "StatelessWhile"};
+  static constexpr std::string_view kTypes[] = {"If",    "StatelessIf",    "Case",           "StatelessCase",
+                                                "While", "StatelessWhile", "PartitionedCall"};
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 

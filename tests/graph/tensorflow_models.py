@@ -151,14 +151,16 @@ def images(x):
 # --- control flow --------------------------------------------------------------------------------------------------------------
 @case(x=normal(4, 4), n=np.array(3, np.int32))
 def control(x, n):
-    """A loop whose turns are known at run time, a branch, and functions that call each other."""
+    """A loop whose turns are known at run time, branches, and functions that call each other."""
     @tf.function
     def turn(x):
         return tf.tanh(x @ x) + 0.1
 
     _, powers = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, turn(y)), (0, x))
     chosen = tf.cond(tf.reduce_sum(x) > 0, lambda: turn(x) * 2, lambda: x - 1)
-    return [powers, chosen]
+    one_of = tf.switch_case(n - 2, [lambda: x * 2, lambda: turn(x), lambda: x - 3])
+    last = tf.switch_case(n + 5, [lambda: x * 2, lambda: turn(x) * 3])
+    return [powers, chosen, one_of, last]
 
 
 # --- whole models --------------------------------------------------------------------------------------------------------------
@@ -202,7 +204,8 @@ def write(folder, name):
         f(**{k: tf.constant(v) for k, v in inputs.items()})  # makes the variables
     specs = {k: tf.TensorSpec(v.shape, v.dtype, name=k) for k, v in inputs.items()}
     concrete = tf.function(lambda **given: [tf.identity(y) for y in f(**given)]).get_concrete_function(**specs)
-    frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
+    # freezing makes the nodes of older graphs of tf.switch_case
+    frozen = concrete if name == "control" else convert_variables_to_constants_v2(concrete, lower_control_flow=False)
     (folder / f"{name}.pb").write_bytes(frozen.graph.as_graph_def().SerializeToString())
     ordered = [inputs[t.name.split(":")[0]] for t in frozen.inputs]
     results = frozen(*[tf.constant(v) for v in ordered])

@@ -9,7 +9,7 @@ def training_step(net, criterion, step, level):
     if level == "bf16":
         net.to_float(ms.bfloat16)
         for _, cell in net.cells_and_names():  # MindSpore itself takes no bfloat16 in these of its layers, on a card neither
-            if isinstance(cell, (mint.nn.MaxPool2d, nn.MaxPool2d, nn.BatchNorm2d, nn.LSTM)):
+            if isinstance(cell, (mint.nn.MaxPool2d, nn.MaxPool2d, nn.BatchNorm2d)):
                 cell.to_float(ms.float32)
     elif level == "O2":
         net = amp.auto_mixed_precision(net, "O2")

@@ -49,10 +49,12 @@ def test_half_precision_by_mint(tmp_path, right, level, mode):
 @pytest.mark.parametrize("level", ["bf16", "O2"])
 def test_half_precision_by_layers(tmp_path, on_cpu, level, mode):
     deep = "resnet50:gentle:sparse"  # MindSpore's CPU device takes 40 s for a step of it
-    out, err = mindspore(tmp_path, "train_layers.py", "Ascend", STEPS, mode, level, *LAYERS, deep)
+    # MindSpore's DynamicRNN wants float16 and gets what to_float() says in PyNative.
+    cases = [case for case in LAYERS if not (case.startswith("lstm") and level == "bf16" and mode == "pynative")]
+    out, err = mindspore(tmp_path, "train_layers.py", "Ascend", STEPS, mode, level, *cases, deep)
     assert "FAILED" not in err, err[-3000:]
-    wanted = losses(run(tmp_path, sys.executable, HERE / "train_resnet64.py", STEPS, "float64", deep)[0])
-    assert_half(losses(out), {**on_cpu, **wanted})
+    right64 = losses(run(tmp_path, sys.executable, HERE / "train_resnet64.py", STEPS, "float64", deep)[0])
+    assert_half(losses(out), {**{case: on_cpu[case] for case in cases}, **right64})
 
 
 @pytest.mark.skipif(not LONG, reason="the long form")

@@ -85,7 +85,8 @@ std::string class_of(const IrType& type) {
   for (const IrAttribute& a : type.attributes)
     text += fmt::format("  UPDRAFT_GE_{}({}, {})\n", a.kind == Kind::Type ? "TYPE_ATTRIBUTE" : "ATTRIBUTE", a.name,
                         type_of(a.kind));
-  for (const char* graph : type.graphs) text += fmt::format("  UPDRAFT_GE_GRAPH({})\n", graph);
+  for (const ge::IrGraph& graph : type.graphs)
+    text += fmt::format("  UPDRAFT_GE_{}GRAPH({})\n", graph.list ? "DYNAMIC_" : "", graph.name);
   return text + "};\n";
 }
 

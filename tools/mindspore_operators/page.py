@@ -37,7 +37,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--operators", default=ROOT / "build/release/graph_operators.json")
     here = set(json.loads(pathlib.Path(arguments.parse_args().operators).read_text()))
-    here |= {"Data", "RefData", "Const", "Constant", "Variable", "If", "While", "NoOp"}  # of the graph itself (src/ge/ir_type.cpp)
+    here |= {"Data", "RefData", "Const", "Constant", "Variable", "If", "Case", "While", "PartitionedCall", "NoOp"}  # of the graph itself (src/ge/ir_type.cpp)
     types = (ROOT / "abi" / "mindspore_types.txt").read_text().split()
     groups = {"served": [t for t in types if t in here], "refused": [t for t in types if t not in here]}
     for name, text in TEXTS.items():

@@ -70,6 +70,8 @@ class Interpreter {
       return {{constant->dtype, constant->dims, weights_.of(node).data, nullptr}};
     try {
       if (node.type() == "If" || node.type() == "StatelessIf") return branch(node);
+      if (node.type() == "Case" || node.type() == "StatelessCase") return one_of(node);
+      if (node.type() == "PartitionedCall") return run_subgraph(subgraph(node, 0), inputs_of(node, 0));
       if (node.type() == "While" || node.type() == "StatelessWhile") return loop(node);
       if (passes_on(node) && node.type() == "Identity") return {at(node.input(0).from)};
       return call(node);
@@ -168,6 +170,19 @@ class Interpreter {
   std::vector<LiveTensor> branch(const Node& node) {
     const bool taken = truth(at(node.input(0).from));
     return run_subgraph(subgraph(node, taken ? 0 : 1), inputs_of(node, 1));
+  }
+
+  /// inputs: the number of the branch, then those of the branches. A number that is none means the last one.
+  std::vector<LiveTensor> one_of(const Node& node) {
+    const LiveTensor& index = at(node.input(0).from);
+    if (count_of(index.dims) != 1 || !is_integral(index.dtype))
+      throw Error(code::kAclnnParamInvalid, "the number of the branch is {}{}, want one integer",
+                  updraft::name_of(index.dtype), describe(index.dims));
+    const auto* bytes = static_cast<const std::byte*>(host_address(index.data));
+    const int64_t wanted = Tensor{index.dtype, {}, Bytes(nullptr, bytes, index.bytes())}.integers()[0];
+    const auto count = static_cast<int64_t>(node.subgraphs.size());
+    return run_subgraph(subgraph(node, static_cast<size_t>(wanted >= 0 && wanted < count ? wanted : count - 1)),
+                        inputs_of(node, 1));
   }
 
   /// inputs: the state; subgraphs: the condition of the state, the state after a turn. What the body gives behind the

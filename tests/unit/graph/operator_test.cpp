@@ -543,6 +543,7 @@ struct Branches : Operators {
     using Operator::DynamicInputRegister;
     using Operator::DynamicOutputRegister;
     using Operator::SetSubgraphBuilder;
+    using Operator::SubgraphCountRegister;
     Maker(const char* name, const char* type) : Operator(name, type) {}
   };
   /// What one operator makes of the only input.
@@ -591,6 +592,42 @@ TEST_F(Branches, IfRunsOneOfThem) {
   EXPECT_EQ(run(session, 1, {value, host_tensor<uint8_t>({}, {0}, DT_BOOL)}), (Floats{-3, 4})) << last_error();
 }
 
+TEST_F(Branches, CaseRunsTheOneOfItsNumber) {
+  Operator x = data("x", {2}), index = data("index", {}, DT_INT32);
+  Maker choice = control("choice", "Case", x);
+  choice.SetInput("branch_index", index);
+  choice.SubgraphCountRegister("branches", 3);
+  const char* types[] = {"Square", "Neg", "Abs"};
+  for (unsigned i = 0; i < 3; ++i)
+    choice.SetSubgraphBuilder("branches", i,
+                              graph_of([type = types[i]](const Operator& v) { return node("y", type, "x", v); }));
+  Graph graph("branches");
+  graph.SetInputs({x, index}).SetOutputs({choice});
+  ASSERT_EQ(choice.InferShapeAndType(), GRAPH_SUCCESS) << last_error();
+  EXPECT_EQ(choice.GetOutputDesc(0).GetShape().GetDims(), std::vector<int64_t>{2});
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph), SUCCESS) << last_error();
+  const Tensor value = host_tensor<float>({2}, {3, -4});
+  const Floats wanted[] = {{9, 16}, {-3, 4}, {3, 4}};
+  for (int i : {0, 1, 2, 3, -1})  // what has no branch runs the last one
+    EXPECT_EQ(run(session, 1, {value, host_tensor<int32_t>({}, {i}, DT_INT32)}), wanted[i >= 0 && i < 3 ? i : 2])
+        << i << " " << last_error();
+}
+
+TEST_F(Branches, PartitionedCallRunsItsGraph) {
+  Operator x = data("x", {2});
+  Maker call("call", "PartitionedCall");
+  call.DynamicInputRegister("args", 1, true);
+  call.DynamicOutputRegister("output", 1, true);
+  call.SetInput("args", 0, x);
+  call.SetSubgraphBuilder("f", 0, graph_of([](const Operator& v) { return node("y", "Square", "x", v); }));
+  Graph graph("calls");
+  graph.SetInputs({x}).SetOutputs({node("z", "Neg", "x", call)});
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph), SUCCESS) << last_error();
+  EXPECT_EQ(run(session, 1, {host_tensor<float>({2}, {3, -4})}), (Floats{-9, -16})) << last_error();
+}
+
 TEST_F(Branches, WhileRunsTheBodyAgain) {
   Operator x = data("x", {1});
   Maker loop = control("loop", "While", x);
@@ -633,10 +670,23 @@ TEST_F(Branches, GraphsThatDoNotFitAreRefused) {
   types.SetSubgraphBuilder("else_branch", 0, graph_of([](const Operator& v) {
                              return node("y", "Cast", "x", v).SetAttr("dst_type", DT_INT32);
                            }));
-  contains(graph_with(types), "types (If): output 0 is FLOAT[2] by one of its graphs and INT32[2] by the other");
+  contains(graph_with(types), "types (If): output 0 is FLOAT[2] by one of its graphs and INT32[2] by another");
   Maker other = control("other", "If", x);
   other.SetSubgraphBuilder("body", 0, same);
   contains(last_error(), "other (If): it runs no graph body; its graphs are then_branch, else_branch");
+  const auto several = [&](const char* name, unsigned count) {
+    Maker made = control(name, "Case", x);
+    made.SetInput("branch_index", constant<int32_t>("index", {}, {0}, DT_INT32));
+    if (count) made.SubgraphCountRegister("branches", count);
+    made.SetSubgraphBuilder("branches", 0, same);
+    Graph graph("branches");
+    graph.SetInputs({x}).SetOutputs({made});
+    return refusal(graph);
+  };
+  contains(several("none", 0),
+           "none (Case): it has no graph branches 0: create_dynamic_subgraph_branches says how many");
+  contains(several("two", 2), "two (Case): graph branches1 is missing");
+  contains(several("more", 5000), "more (Case): 5000 graphs branches, want 1 to 4096");
 }
 
 /// Every type of the IR can be made, and takes its own names.

@@ -55,6 +55,32 @@ void branch(Conversion& c) {
   for (size_t i = 0; i < outputs.size(); ++i) c.give(made.out(static_cast<int>(i)));
 }
 
+/// One of several functions by a number; a number that is none means the last one.
+void one_of(Conversion& c) {
+  c.ignore("output_shapes");
+  const std::vector<Endpoint> inputs = c.all(1);
+  const std::vector<std::string_view>& branches = c.attribute("branches", AttrValue::Kind::List).functions;
+  c.require(!branches.empty(), "attribute branches names no function");
+  const auto last = static_cast<int64_t>(branches.size()) - 1;
+  if (const Tensor* known = c.value(c.in(0))) {
+    const int64_t i = known->integers().at(0);
+    const auto taken = static_cast<size_t>(i < 0 || i > last ? last : i);
+    for (const Endpoint e : c.functions.inlined(c, branches[taken], inputs)) c.give(e);
+    return;
+  }
+  std::vector<graph::TensorDesc> outputs;
+  std::vector<std::string> names;
+  for (const auto& branch : branches) {
+    const Functions::Body body = c.functions.body(c, branch, descs_of(c, inputs));
+    outputs = names.empty() ? body.outputs : common(c, outputs, body.outputs);
+    names.push_back(body.name);
+  }
+  std::vector<Endpoint> operands = {c.in(0)};
+  operands.insert(operands.end(), inputs.begin(), inputs.end());
+  graph::Node& made = c.build.control("Case", c.name, operands, outputs, names);
+  for (size_t i = 0; i < outputs.size(); ++i) c.give(made.out(static_cast<int>(i)));
+}
+
 /// What turns change of the state is not known: its description is widened until the body keeps it.
 void loop(Conversion& c) {
   const std::string_view condition = c.attribute("cond", AttrValue::Kind::Function).text;
@@ -79,6 +105,7 @@ void loop(Conversion& c) {
 }
 
 constexpr Row kRows[] = {
+    {"Case", one_of, "Case"},
     {"CheckNumerics", [](Conversion& c) { c.ignore("message"), pass(c); }, "", "nothing is checked", "不做检查"},
     {"EnsureShape", pass, ""},
     {"Identity", pass, ""},
@@ -89,6 +116,7 @@ constexpr Row kRows[] = {
     {"PreventGradient", [](Conversion& c) { c.ignore("message"), pass(c); }, ""},
     {"Snapshot", pass, ""},
     {"StatefulPartitionedCall", call, ""},
+    {"StatelessCase", one_of, "Case"},
     {"StatelessIf", branch, "If"},
     {"StatelessWhile", loop, "While"},
     {"StopGradient", pass, ""},
