@@ -1,6 +1,7 @@
 // Elements by their indices: taken, written and added.
 #include <algorithm>
 
+#include "ops/index/rows.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -73,11 +74,34 @@ void put_nd(Op& op, const Out& var, const In& indices, const In& updates, Put ho
              describe_shape(places.shape().data(), static_cast<int>(places.shape().size())));
   put(op, var, places.list(), updates, how);
 }
-/// Rows of var by indices of any shape.
-void put_rows(Op& op, const InOut& var, const In& indices, const In& updates, Put how) {
+/// Rows of var by indices of any shape, of which none counts from the end. One number is an update for all of them.
+void put_in_rows(Op& op, const InOut& var, const In& indices, const In& updates, Put how) {
   op.require(var->rank > 0, "var is {}, want one dimension or more", describe(*var));
-  const TensorView at = *indices;
-  put(op, var, {&at}, updates, how);
+  require_index(op, "indices", *indices);
+  op.require(updates->dtype == var->dtype, "updates is {}, want the type of var, {}", describe(*updates),
+             describe(*var));
+  Dims want = ir::dims_of(*indices), rows = {indices->numel()};
+  want.insert(want.end(), var->dims + 1, var->dims + var->rank);
+  rows.insert(rows.end(), var->dims + 1, var->dims + var->rank);
+  op.require(updates->rank == 0 || ir::dims_of(*updates) == want, "updates is {}, want shape {}", describe(*updates),
+             describe_shape(want.data(), static_cast<int>(want.size())));
+  TensorView values = *updates;
+  if (how == Put::Subtract) {
+    Temp negative;
+    call(op, "aclnnNeg", updates, negative);
+    values = *negative;
+  }
+  if (values.rank) values = ir::reshaped(op, values, rows);
+  else values = values.expand(rows.data(), static_cast<int>(rows.size()));
+  const TensorView at = ir::reshaped(op, *indices, {indices->numel()});
+  op.work(4 * values.numel());
+  op.kernel_scratch(rows_bytes(at));
+  op.launch([table = *var, at, values, how] {
+    ScratchScope scratch;
+    const Rows rows = rows_of(table, 0, at, values, false, scratch);
+    if (how == Put::Set) put_rows(rows);
+    else add_rows(rows, nullptr);
+  });
 }
 
 }  // namespace
@@ -143,7 +167,7 @@ IR_OP(ScatterNdD, ScatterNd, (In, indices), (In, x), (Out, y), (Ints, shape)) {
   }                                                                                                                 \
   IR_OP(Scatter##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {   \
     (void)use_locking;                                                                                              \
-    put_rows(op, var, indices, updates, HOW);                                                                       \
+    put_in_rows(op, var, indices, updates, HOW);                                                                    \
   }                                                                                                                 \
   IR_OP(TensorScatter##NAME, ScatterNd##NAME, (In, x), (In, indices), (In, updates), (Out, y)) {                    \
     ir::copy(op, *x, y);                                                                                            \

@@ -62,9 +62,14 @@ TensorView with_updates(Op& op, const TensorView& var, const TensorView& indices
   return ir::reshaped(op, out, ir::dims_of(var));
 }
 
-/// The same where every element of `indices` is a row of var.
-TensorView with_rows(Op& op, const TensorView& var, const TensorView& indices, const TensorView& updates, int64_t how) {
+/// The same where every element of `indices` is a row of var. One number is an update for all of them.
+TensorView with_rows(Op& op, const TensorView& var, const TensorView& indices, TensorView updates, int64_t how) {
   op.require(var.rank > 0, "var is {}, want one dimension or more", describe(var));
+  if (updates.rank == 0) {
+    Dims dims = ir::dims_of(indices);
+    dims.insert(dims.end(), var.dims + 1, var.dims + var.rank);
+    updates = updates.expand(dims.data(), static_cast<int>(dims.size()));
+  }
   TensorView places = indices;
   places.dims[places.rank] = 1;
   places.strides[places.rank++] = 1;
