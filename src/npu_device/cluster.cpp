@@ -32,7 +32,7 @@ constexpr size_t kMostCompiled = 64;
 /// True for operators that write the memory of variables where they may.
 bool writes_memory(std::string_view type) {
   return type.starts_with(kOptimizer) || type.starts_with(kSparseOptimizer) || type.starts_with(kScatter) ||
-         type == "AssignAddVariableOp" || type == "AssignSubVariableOp";
+         type == "ResourceStridedSliceAssign" || type == "AssignAddVariableOp" || type == "AssignSubVariableOp";
 }
 
 struct VariableOperator {
@@ -86,6 +86,7 @@ constexpr VariableOperator kVariableOperators[] = {
     {"ResourceSparseApplyProximalAdagrad", "SparseApplyProximalAdagrad"},
     {"ResourceSparseApplyProximalGradientDescent", "SparseApplyProximalGradientDescent"},
     {"ResourceSparseApplyRMSProp", "SparseApplyRMSProp"},
+    {"ResourceStridedSliceAssign", "StridedSliceAssign"},
     {"VariableShape", ""},
 };
 
@@ -316,6 +317,9 @@ class Cluster::Import final : public tensorflow::Functions {
     for (const char* name : {"use_nesterov", "update_slots"})
       if (const auto found = item.def->attributes.find(name); found != item.def->attributes.end())
         attributes[name] = found->second.flag;
+    for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
+      if (const auto found = item.def->attributes.find(name); found != item.def->attributes.end())
+        attributes[name] = found->second.integer;
     if (const auto other = item.def->attributes.find("multiply_linear_by_lr");
         other != item.def->attributes.end() && other->second.flag)
       throw Error(code::kAclnnParamInvalid, "{} ({}): multiply_linear_by_lr is true, want false", item.name,

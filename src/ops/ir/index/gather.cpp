@@ -9,9 +9,22 @@ namespace {
 
 using ir::Dims;
 
-/// Indices from 0 on: negative ones counted from the end of a dimension of `size`.
+/// Fails where an index is negative: the steps below would count it from the end.
+void require_from_front(Op& op, const TensorView& indices) {
+  op.launch([indices] {
+    ScratchScope scratch;
+    const int64_t* at = read_indices(indices, scratch);
+    const int64_t* end = at + indices.numel();
+    const int64_t* least = std::min_element(at, end);
+    if (least != end && *least < 0) fail_kernel(fmt::format("index {} is out of range: it is negative", *least));
+  });
+}
+/// Indices from 0 on: negative ones counted from the end of a dimension of `size`, where that is asked for.
 TensorView wrapped(Op& op, const In& indices, int64_t size, bool wrap) {
-  if (!wrap) return *indices;
+  if (!wrap) {
+    require_from_front(op, *indices);
+    return *indices;
+  }
   Temp negative, shifted, at(indices->dtype);
   call(op, "aclnnLtScalar", indices, 0, negative);
   call(op, "aclnnAdds", indices, size, 1, shifted);
@@ -133,7 +146,7 @@ IR_OP(CustGatherDGradV2, CustGatherDGradV2, (In, x), (In, index), (In, grad), (O
 }
 ABOUT(GatherNd, Vector, "Parts of x at the places that the rows of indices name", "取 indices 各行所指位置的 x 的部分")
 IR_OP(GatherNd, GatherNd, (In, x), (In, indices), (Out, y), (Bool, negative_index_support, false)) {
-  (void)negative_index_support;  // negative places count from the end always
+  if (!negative_index_support) require_from_front(op, *indices);
   const Places places(op, *x, *indices);
   ir::result(op, "y", *y, places.shape(), x->dtype);
   if (places.list().empty()) return call(op, "aclnnInplaceCopy", y, x->expand_as(*y));
@@ -227,9 +240,10 @@ ABOUT(UnsortedSegmentSum, Vector, "Sums of the rows of x with the same segment; 
       "按段号对 x 的行求和，段号为负的行不计入")
 namespace {
 void segment_sum(Op& op, const In& x, const In& segment_ids, int64_t segments, const Out& y) {
-  op.require(segment_ids->rank <= x->rank && segments >= 0 &&
-                 std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
-             "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
+  op.require(segments >= 0, "num_segments is {}, want 0 or more", segments);
+  op.require(
+      segment_ids->rank <= x->rank && std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
+      "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
   Dims dims = {segments};
   dims.insert(dims.end(), x->dims + segment_ids->rank, x->dims + x->rank);
   ir::result(op, "y", *y, dims, x->dtype);
@@ -257,6 +271,8 @@ IR_OP(UnsortedSegmentSumD, UnsortedSegmentSum, (In, x), (In, segment_ids), (Out,
 // The number of segments stands in the last row: segments come in order.
 IR_OP(SegmentSum, UnsortedSegmentSum, (In, x), (In, segment_ids), (Out, y)) {
   const Dims ids = op.integers("segment_ids", segment_ids.handle);
+  op.require(std::ranges::is_sorted(ids) && (ids.empty() || ids[0] >= 0),
+             "segment_ids are not in order, want numbers from 0 on that never fall");
   segment_sum(op, x, segment_ids, ids.empty() ? 0 : ids.back() + 1, y);
 }
 

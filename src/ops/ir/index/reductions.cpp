@@ -129,7 +129,8 @@ namespace {
 /// y[s] is the reduction of the rows of segment s; `empty` where there is none. Negative segments are left out.
 void segments(Op& op, const In& x, const In& segment_ids, const In& num_segments, int64_t how, const Out& y) {
   const int64_t n = integer_of(op, "num_segments", num_segments.handle);
-  op.require(segment_ids->rank <= x->rank && n >= 0 &&
+  op.require(n >= 0, "num_segments is {}, want 0 or more", n);
+  op.require(segment_ids->rank <= x->rank &&
                  std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
              "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
   Dims dims = {n};
@@ -137,18 +138,18 @@ void segments(Op& op, const In& x, const In& segment_ids, const In& num_segments
   ir::result(op, "y", *y, dims, x->dtype);
   ++dims[0];
   const TensorView all = ir::temporary(op, x->dtype, dims);
-  double empty = 1;
-  if (how != kMultiply) {
-    const double most = x->dtype == DType::Float16  ? 65504.0
-                        : x->dtype == DType::Double ? std::numeric_limits<double>::max()
-                        : is_floating(x->dtype)     ? static_cast<double>(std::numeric_limits<float>::max())
-                        : x->dtype == DType::Int8   ? 127.0
-                        : x->dtype == DType::UInt8  ? 255.0
-                        : x->dtype == DType::Int16  ? 32767.0
-                                                    : 2147483647.0;
-    empty = how == kLeast ? most : is_floating(x->dtype) ? -most : x->dtype == DType::UInt8 ? 0.0 : -most - 1;
+  if (how == kMultiply) {
+    call(op, "aclnnInplaceOne", all);
+  } else if (!is_floating(x->dtype)) {
+    call(op, "aclnnInplaceFillScalar", all, ir::integer_end(x->dtype, how == kLargest));
+  } else {
+    constexpr double kMostBFloat16 = 0x1.FEp127;
+    const double most = x->dtype == DType::Float16    ? 65504.0
+                        : x->dtype == DType::BFloat16 ? kMostBFloat16
+                        : x->dtype == DType::Double   ? std::numeric_limits<double>::max()
+                                                      : static_cast<double>(std::numeric_limits<float>::max());
+    call(op, "aclnnInplaceFillScalar", all, how == kLargest ? -most : most);
   }
-  call(op, "aclnnInplaceFillScalar", all, empty);
   Temp negative, at(segment_ids->dtype);
   call(op, "aclnnLtScalar", segment_ids, 0, negative);
   call(op, "aclnnSWhere", *negative, ir::constant(op, segment_ids->dtype, static_cast<double>(n)), segment_ids, at);
