@@ -130,9 +130,9 @@ namespace {
 void segments(Op& op, const In& x, const In& segment_ids, const In& num_segments, int64_t how, const Out& y) {
   const int64_t n = integer_of(op, "num_segments", num_segments.handle);
   op.require(n >= 0, "num_segments is {}, want 0 or more", n);
-  op.require(segment_ids->rank <= x->rank &&
-                 std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
-             "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
+  op.require(
+      segment_ids->rank <= x->rank && std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
+      "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
   Dims dims = {n};
   dims.insert(dims.end(), x->dims + segment_ids->rank, x->dims + x->rank);
   ir::result(op, "y", *y, dims, x->dtype);
