@@ -87,6 +87,8 @@ def add_cases(case):
         case(f"Bincount-{dtype}", lambda d=dtype: raw.Bincount(arr=[1, 0, 3, 1, 9], size=5, weights=numbers(5, dtype=d)))
     case("Bincount-rows", lambda: raw.Bincount(arr=[[1, 0], [3, 1]], size=5, weights=numbers(2, 2)))
     case("Bincount", lambda: raw.Bincount(arr=[1, 0, 3, 1, 9], size=5, weights=tf.zeros([0])))
+    for index in WHOLE:
+        case(f"InvertPermutation-{index}", lambda i=index: raw.InvertPermutation(x=tf.constant([2, 0, 3, 1], i) + 0))
     case("UnravelIndex", lambda: raw.UnravelIndex(indices=[5, 0, 7], dims=[2, 4]))
     case("PopulationCount", lambda: raw.PopulationCount(x=tf.constant([0, 1, 127, -1], tf.int8)))
     for name in ("DataFormatDimMap", "DataFormatVecPermute"):
@@ -110,3 +112,38 @@ def add_cases(case):
         case(f"NonMaxSuppressionV3-{score}", lambda limits=limits: raw.NonMaxSuppressionV3(boxes=boxes, **limits))
         for fill in (False, True):
             case(f"NonMaxSuppressionV4-{score}-{fill}", lambda limits=limits, f=fill: raw.NonMaxSuppressionV4(boxes=boxes, **limits, pad_to_max_output_size=f))
+    image_cases(case)
+
+
+def image_cases(case):
+    for dtype in FLOATS:
+        def image(*shape, d=dtype, low=0.0, high=1.0):
+            return tf.cast(tf.constant(np.random.default_rng(5).uniform(low, high, shape)), d)
+
+        if dtype != "bfloat16":
+            for name in ("RGBToHSV", "HSVToRGB"):
+                case(f"{name}-{dtype}", lambda n=name, i=image: getattr(raw, n)(images=i(2, 3, 4, 3)))
+        if dtype == "float32":
+            for amount in (0.3, -0.6, 0.0):
+                case(f"AdjustHue-{dtype}-{amount}", lambda a=amount, i=image: raw.AdjustHue(images=i(2, 3, 4, 3), delta=a))
+            for amount in (0.5, 3.0, 0.0):
+                case(f"AdjustSaturation-{dtype}-{amount}", lambda a=amount, i=image: raw.AdjustSaturation(images=i(2, 3, 4, 3), scale=a))
+                case(f"AdjustContrastv2-{dtype}-{amount}", lambda a=amount, i=image: raw.AdjustContrastv2(images=i(2, 3, 4, 5), contrast_factor=a))
+        boxes = [[0.1, 0.2, 0.7, 0.9], [0.9, 0.1, 0.2, 0.8], [-0.2, 0.1, 1.3, 0.5], [0.5, 0.5, 0.5, 0.5]]
+        for method in ("bilinear", "nearest"):
+            for crop in ((3, 4), (1, 1), (8, 2)):
+                tag, at = f"{dtype}-{method}-{crop[0]}", {"boxes": boxes, "box_ind": [0, 1, 1, 0]}
+                if dtype != "bfloat16":
+                    case(f"CropAndResize-{tag}", lambda i=image, a=at, c=crop, m=method: raw.CropAndResize(
+                        image=i(2, 6, 7, 3), **a, crop_size=c, method=m, extrapolation_value=0.5))
+                    case(f"CropAndResizeGradImage-{tag}", lambda d="float32" if dtype == "float64" else dtype, a=at, c=crop, m=method: raw.CropAndResizeGradImage(
+                        grads=numbers(4, *c, 3), **a, image_size=[2, 6, 7, 3], T=d, method=m))
+                    if method == "bilinear":
+                        case(f"CropAndResizeGradBoxes-{tag}", lambda i=image, a=at, c=crop: raw.CropAndResizeGradBoxes(
+                            grads=numbers(4, *c, 3), image=i(2, 6, 7, 3), **a))
+    grey = tf.constant([[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [-1.0, -0.5, -0.25]])
+    for name in ("RGBToHSV", "HSVToRGB"):
+        case(f"{name}-ends", lambda n=name: getattr(raw, n)(images=grey))
+    case("AdjustHue-ends", lambda: raw.AdjustHue(images=grey[None], delta=0.5))
+    case("CropAndResize-whole-numbers", lambda: raw.CropAndResize(image=numbers(1, 4, 4, 2, dtype="int32"), boxes=[[0.0, 0.0, 1.0, 1.0]], box_ind=[0], crop_size=[3, 3]))
+    case("CropAndResize-none", lambda: raw.CropAndResize(image=numbers(1, 4, 4, 2), boxes=tf.zeros([0, 4]), box_ind=tf.zeros([0], tf.int32), crop_size=[3, 3]))

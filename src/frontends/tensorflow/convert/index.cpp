@@ -78,7 +78,7 @@ void invert(Conversion& c) {
     c.give(c.constant(frontends::numbers_tensor(places, t->dims, t->dtype)));
     return;
   }
-  c.refuse("the permutation is computed while the graph runs, want a value that is known before");
+  same(c);
 }
 
 constexpr Row kRows[] = {
@@ -90,7 +90,7 @@ constexpr Row kRows[] = {
     {"InplaceAdd", same, "InplaceAdd"},
     {"InplaceSub", same, "InplaceSub"},
     {"InplaceUpdate", same, "InplaceUpdate"},
-    {"InvertPermutation", invert, "", "of a known value", "须已知取值"},
+    {"InvertPermutation", invert, "InvertPermutation"},
     {"LowerBound", bound, "LowerBound"},
     {"NonMaxSuppressionV3", suppress, "NonMaxSuppressionV4"},
     {"NonMaxSuppressionV4", suppress, "NonMaxSuppressionV4"},
