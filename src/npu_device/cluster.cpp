@@ -22,7 +22,8 @@ using graph::Endpoint;
 using tensorflow::Conversion;
 using tensorflow::dtype_of;
 
-constexpr std::string_view kOptimizer = "ResourceApply";
+constexpr std::string_view kOptimizer = "ResourceApply", kSparseOptimizer = "ResourceSparseApply",
+                           kScatter = "ResourceScatter";
 /// Integers of at most so many elements are tried as constants where a shape is not known without them.
 constexpr int64_t kFewNumbers = 64;
 /// Graphs of a cluster that are kept, those used latest.
@@ -30,12 +31,13 @@ constexpr size_t kMostCompiled = 64;
 
 /// True for operators that write the memory of variables where they may.
 bool writes_memory(std::string_view type) {
-  return type.starts_with(kOptimizer) || type == "AssignAddVariableOp" || type == "AssignSubVariableOp";
+  return type.starts_with(kOptimizer) || type.starts_with(kSparseOptimizer) || type.starts_with(kScatter) ||
+         type == "ResourceStridedSliceAssign" || type == "AssignAddVariableOp" || type == "AssignSubVariableOp";
 }
 
 struct VariableOperator {
   std::string_view type;
-  const char* ascend;  ///< of optimizers: the operator that updates
+  const char* ascend;  ///< the operator that updates variables, which are its first inputs
 };
 constexpr VariableOperator kVariableOperators[] = {
     {"AssignAddVariableOp", ""},
@@ -47,12 +49,44 @@ constexpr VariableOperator kVariableOperators[] = {
     {"ResourceApplyAdagrad", "ApplyAdagrad"},
     {"ResourceApplyAdagradV2", "ApplyAdagradV2"},
     {"ResourceApplyAdam", "ApplyAdam"},
+    {"ResourceApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2"},
+    {"ResourceApplyAddSign", "ApplyAddSignD"},
     {"ResourceApplyCenteredRMSProp", "ApplyCenteredRMSProp"},
+    {"ResourceApplyFtrl", "ApplyFtrl"},
+    {"ResourceApplyFtrlV2", "ApplyFtrlV2"},
     {"ResourceApplyGradientDescent", "ApplyGradientDescent"},
     {"ResourceApplyKerasMomentum", "ApplyKerasMomentum"},
     {"ResourceApplyMomentum", "ApplyMomentum"},
+    {"ResourceApplyPowerSign", "ApplyPowerSignD"},
+    {"ResourceApplyProximalAdagrad", "ApplyProximalAdagrad"},
+    {"ResourceApplyProximalGradientDescent", "ApplyProximalGradientDescent"},
     {"ResourceApplyRMSProp", "ApplyRMSProp"},
     {"ResourceGather", ""},
+    {"ResourceGatherNd", ""},
+    {"ResourceScatterAdd", "ScatterAdd"},
+    {"ResourceScatterDiv", "ScatterDiv"},
+    {"ResourceScatterMax", "ScatterMax"},
+    {"ResourceScatterMin", "ScatterMin"},
+    {"ResourceScatterMul", "ScatterMul"},
+    {"ResourceScatterNdAdd", "ScatterNdAdd"},
+    {"ResourceScatterNdMax", "ScatterNdMax"},
+    {"ResourceScatterNdMin", "ScatterNdMin"},
+    {"ResourceScatterNdSub", "ScatterNdSub"},
+    {"ResourceScatterNdUpdate", "ScatterNdUpdate"},
+    {"ResourceScatterSub", "ScatterSub"},
+    {"ResourceScatterUpdate", "ScatterUpdate"},
+    {"ResourceSparseApplyAdadelta", "SparseApplyAdadelta"},
+    {"ResourceSparseApplyAdagrad", "SparseApplyAdagrad"},
+    {"ResourceSparseApplyAdagradV2", "SparseApplyAdagradV2"},
+    {"ResourceSparseApplyCenteredRMSProp", "SparseApplyCenteredRMSProp"},
+    {"ResourceSparseApplyFtrl", "SparseApplyFtrl"},
+    {"ResourceSparseApplyFtrlV2", "SparseApplyFtrlV2"},
+    {"ResourceSparseApplyKerasMomentum", "SparseApplyKerasMomentum"},
+    {"ResourceSparseApplyMomentum", "SparseApplyMomentum"},
+    {"ResourceSparseApplyProximalAdagrad", "SparseApplyProximalAdagrad"},
+    {"ResourceSparseApplyProximalGradientDescent", "SparseApplyProximalGradientDescent"},
+    {"ResourceSparseApplyRMSProp", "SparseApplyRMSProp"},
+    {"ResourceStridedSliceAssign", "StridedSliceAssign"},
     {"VariableShape", ""},
 };
 
@@ -229,10 +263,6 @@ class Cluster::Import final : public tensorflow::Functions {
 
   std::vector<Endpoint> convert_variable(const Item& item, const VariableOperator& op) {
     State& state = state_of(item, 0);
-    const auto attribute = [&](const char* name) {
-      const auto found = item.def->attributes.find(name);
-      return found != item.def->attributes.end() && found->second.flag;
-    };
     if (op.type == "ReadVariableOp") return {value_of(state)};
     if (op.type == "AssignVariableOp") {
       state.current = in(item, 1);
@@ -256,19 +286,19 @@ class Cluster::Import final : public tensorflow::Functions {
                               wide ? graph::Tensor::of(dims) : graph::Tensor::of_int32({dims.begin(), dims.end()}))};
     }
     if (op.type == "ResourceGather") {
-      const auto batch = item.def->attributes.find("batch_dims");
-      if (batch != item.def->attributes.end() && batch->second.integer != 0)
-        throw Error(code::kAclnnParamInvalid, "{} ({}): batch_dims is {}, want 0", item.name, item.type(),
-                    batch->second.integer);
-      return {
-          build_("GatherV2", item.name,
-                 {value_of(state), in(item, 1), build_.constant(item.name + "/axis", graph::Tensor::of(int64_t{0}))})};
+      const auto found = item.def->attributes.find("batch_dims");
+      const int64_t batch = found != item.def->attributes.end() ? found->second.integer : 0;
+      return {build_(
+          "GatherV2", item.name,
+          {value_of(state), in(item, 1), build_.constant(item.name + "/axis", graph::Tensor::of(int64_t{batch}))},
+          {{"batch_dims", batch}})};
     }
-    return update(item, op.ascend, attribute("use_nesterov"), item.def->attributes.contains("use_nesterov"));
+    if (op.type == "ResourceGatherNd") return {build_("GatherNd", item.name, {value_of(state), in(item, 1)})};
+    return update(item, op.ascend);
   }
 
-  /// An optimizer. The variables are its first inputs.
-  std::vector<Endpoint> update(const Item& item, const char* ascend, bool nesterov, bool has_nesterov) {
+  /// An optimizer, or values put into rows. The variables are its first inputs.
+  std::vector<Endpoint> update(const Item& item, const char* ascend) {
     std::vector<graph::Operand> operands;
     std::vector<State*> variables;
     for (size_t i = 0; i < item.inputs.size(); ++i) {
@@ -284,7 +314,16 @@ class Cluster::Import final : public tensorflow::Functions {
       variables.push_back(&state);
     }
     graph::Attributes attributes;
-    if (has_nesterov) attributes["use_nesterov"] = nesterov;
+    for (const char* name : {"use_nesterov", "update_slots"})
+      if (const auto found = item.def->attributes.find(name); found != item.def->attributes.end())
+        attributes[name] = found->second.flag;
+    for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
+      if (const auto found = item.def->attributes.find(name); found != item.def->attributes.end())
+        attributes[name] = found->second.integer;
+    if (const auto other = item.def->attributes.find("multiply_linear_by_lr");
+        other != item.def->attributes.end() && other->second.flag)
+      throw Error(code::kAclnnParamInvalid, "{} ({}): multiply_linear_by_lr is true, want false", item.name,
+                  item.type());
     write(build_.node(ascend, item.name, operands, std::move(attributes)), variables);
     return {};
   }

@@ -16,6 +16,10 @@ constexpr std::string_view kControl[] = {"Case", "If", "StatelessCase", "Statele
 
 bool is_control(std::string_view type) { return std::ranges::find(kControl, type) != std::end(kControl); }
 
+/// The sizes of what these give are known when they have run.
+constexpr std::string_view kSizesLate[] = {"DynamicPartition", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "Unique",
+                                           "UniqueV2",         "UniqueWithCounts",    "UniqueWithCountsV2",  "Where"};
+
 bool all_on_device(const std::vector<ElementType>& types) { return std::ranges::all_of(types, on_device); }
 
 }  // namespace
@@ -117,10 +121,13 @@ void Executable::read_late(const Plan& plan, std::vector<size_t>& level) const {
   }
 }
 
-/// Odd phases are the device's. An item stands in the first of its kind that is not before what it needs.
+/// Odd phases are the device's. An item stands in the first of its kind that is not before what it needs. Every other
+/// phase of the device is for what has sizes that data decide: a graph with such is run node by node, and what has none
+/// (the moments of a large embedding, all of which move) shall not be.
 std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
   auto made = std::make_shared<Plan>();
   std::vector<size_t> level(body_.items.size(), 0);
+  std::vector<bool> late(body_.items.size(), false);
   for (size_t i = 0; i < body_.items.size(); ++i) {
     const Item& item = body_.items[i];
     const Kind kind = refused_.contains(static_cast<int>(i)) ? Kind::Host : kind_of(item);
@@ -129,7 +136,11 @@ std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
     for (const Ref input : item.inputs) at = std::max(at, level[static_cast<size_t>(input.item)]);
     for (int before : item.after) at = std::max(at, level[static_cast<size_t>(before)]);
     if (kind == Kind::Constant) at = 0;
-    if (kind == Kind::Device) at |= 1;
+    if (kind == Kind::Device) {
+      late[i] = std::ranges::find(kSizesLate, item.type()) != std::end(kSizesLate) ||
+                std::ranges::any_of(item.inputs, [&](Ref r) { return late[static_cast<size_t>(r.item)]; });
+      at += ((late[i] ? 3 : 1) - at) % 4;  // phases 1, 5, 9 …, or 3, 7, 11 …
+    }
     if (kind == Kind::Control || kind == Kind::Host) at += at & 1;
     level[i] = at;
   }

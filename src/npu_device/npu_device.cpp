@@ -11,6 +11,17 @@ namespace {
 
 Runtime* g_runtime = nullptr;
 
+/// What is wrong with arguments is found when a graph is made, or by a kernel that reads their values.
+StatusCode status_of(int code) {
+  switch (code) {
+    case code::kRtMemoryAllocation: return StatusCode::ResourceExhausted;
+    case code::kAclnnParamInvalid:
+    case code::kRtAicoreException:
+    case code::kRtAicpuException: return StatusCode::InvalidArgument;
+    default: return StatusCode::Internal;
+  }
+}
+
 /// Tells a failure to TensorFlow.
 template <class F>
 void guarded(TF_Status* status, const char* what, F&& f) {
@@ -21,12 +32,9 @@ void guarded(TF_Status* status, const char* what, F&& f) {
     f();
   } catch (const StatusError& e) { tell(e.code(), e.text()); } catch (const Refusal& e) {
     tell(StatusCode::Unimplemented, e.reason);
-  } catch (const Error& e) {
-    const StatusCode code = e.code() == code::kRtMemoryAllocation  ? StatusCode::ResourceExhausted
-                            : e.code() == code::kAclnnParamInvalid ? StatusCode::InvalidArgument
-                                                                   : StatusCode::Internal;
-    tell(code, e.text());
-  } catch (const std::exception& e) { tell(StatusCode::Internal, e.what()); }
+  } catch (const Error& e) { tell(status_of(e.code()), e.text()); } catch (const std::exception& e) {
+    tell(StatusCode::Internal, e.what());
+  }
 }
 
 Runtime& runtime_of(void* info) { return *static_cast<Runtime*>(info); }

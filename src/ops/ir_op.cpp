@@ -55,9 +55,12 @@ std::vector<double> numbers_of(const Op& op, const char* name, const aclTensor* 
     const std::vector<int64_t> values = op.integers(name, tensor);
     return {values.begin(), values.end()};
   }
-  op.require(is_floating(type), "{} is {}, want numbers", name, describe(tensor->view));
+  op.require(is_floating(type) || type == DType::Bool, "{} is {}, want numbers", name, describe(tensor->view));
   aclTensor bits = *tensor;  // whether the values are there is known for integers
-  bits.view.dtype = size_of(type) == 2 ? DType::Int16 : size_of(type) == 4 ? DType::Int32 : DType::Int64;
+  bits.view.dtype = size_of(type) == 1   ? DType::Int8
+                    : size_of(type) == 2 ? DType::Int16
+                    : size_of(type) == 4 ? DType::Int32
+                                         : DType::Int64;
   std::vector<double> values(op.integers(name, &bits).size());
   if (!values.empty()) gather_to(values.data(), DType::Double, tensor->view);
   return values;

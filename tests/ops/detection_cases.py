@@ -5,6 +5,8 @@ import math
 import numpy as np
 import torch
 
+import image_cases
+
 
 def corners(v, centred):
     return [v[0] - v[2] / 2, v[1] - v[3] / 2, v[0] + v[2] / 2, v[1] + v[3] / 2] if centred else list(v)
@@ -84,6 +86,7 @@ def turned(boxes, query, measure):
 
 
 def add_cases(case, const):
+    image_cases.add_cases(case, const)
     g = torch.Generator().manual_seed(11)
 
     def rand(*shape, low=0.0, high=1.0):

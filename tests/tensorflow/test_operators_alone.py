@@ -6,10 +6,12 @@ import pytest
 import tensorflow as tf
 
 from tests.tensorflow.compare import CPU, close
+from tests.tensorflow.more_alone import add_cases
 
 pytestmark = pytest.mark.usefixtures("npu")
 raw = tf.raw_ops
 CASES = {}
+TOLERANCE = {tf.float16: 4e-3, tf.bfloat16: 3e-2, tf.float64: 1e-12}
 
 
 def case(name, call):
@@ -120,6 +122,9 @@ case("FusedBatchNormGradV3-NHWC", lambda: frozen_batch_norm_gradient("NHWC", las
 case("FusedBatchNormGradV3-NCHW", lambda: frozen_batch_norm_gradient("NCHW"))
 
 
+add_cases(case)
+
+
 def raw_shape(operator, windows):
     with tf.device(CPU):
         return operator(input=tf.zeros([2, 4, 6, 5, 3]), **windows).shape
@@ -145,4 +150,39 @@ def test_operator(npu, name):
                 assert a.dtype == b.dtype and a.shape == b.shape
                 np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
             else:
-                close(a, b, 2e-5, name)
+                close(a, b, TOLERANCE.get(b.dtype, 2e-5), name)
+
+
+def whole(values):
+    return tf.constant(values, tf.int32)
+
+
+SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
+WRONG = {  # what the message says, the call, its arguments
+    "bincount-of-negative": ("input has -3, want 0 or more", lambda v: raw.DenseBincount(input=v, size=5, weights=tf.zeros([0])), [whole([1, -3])]),
+    "bincount-size": (r"size (is|\(-2\))", lambda v, n: raw.DenseBincount(input=v, size=n, weights=tf.zeros([0])), [whole([1, 3]), whole(-2)]),
+    "one-hot": ("depth is -2, want 0 or more", lambda v, n: tf.one_hot(v, n), [whole([1, 3]), whole(-2)]),
+    "segments": ("num_segments is -2, want 0 or more", lambda v, n: tf.math.unsorted_segment_sum(tf.ones([2]), v, n), [whole([1, 3]), whole(-2)]),
+    "largest": ("num_segments is -2, want 0 or more", lambda v, n: tf.math.unsorted_segment_max(tf.ones([2]), v, n), [whole([1, 3]), whole(-2)]),
+    "fill": ("a dimension of -2, want 0 or more", lambda n: tf.fill([2, n], 1.0), [whole(-2)]),
+    "gather": ("index 3 is out of range", lambda v: tf.gather(tf.ones([3]), v), [whole([0, 3])]),
+    "embedding": ("index -1 is out of range", lambda v: tf.nn.embedding_lookup(tf.ones([3, 2]), v), [whole([0, -1])]),
+    "solve": ("has no inverse", tf.linalg.solve, [SINGULAR, [[1.0], [2.0]]]),
+    "inverse": ("matrix 1 has no inverse", tf.linalg.inv, [[[[1.0, 0.0], [0.0, 1.0]], SINGULAR]]),
+    "places": ("index -1 is out of range", lambda v: tf.gather_nd(tf.ones([3, 2]), v), [whole([[1, -1]])]),
+    "segments-in-order": ("not in order", lambda v: tf.math.segment_sum(tf.ones([3]), v), [whole([1, 0, 1])]),
+    "numbers": ("my layer: x has", lambda v: tf.debugging.check_numerics(v, "my layer"), [[1.0, np.inf]]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_values_are_told(npu, name):
+    """The error is the one that TensorFlow's CPU kernels give, and says what is wrong with which input."""
+    message, call, arguments = WRONG[name]
+    arguments = [tf.convert_to_tensor(a) for a in arguments]
+    with tf.device(CPU), pytest.raises(tf.errors.InvalidArgumentError):
+        call(*arguments)
+    for run in (call, tf.function(call)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message) as raised:
+            run(*arguments)
+        assert "[-2" not in str(raised.value)

@@ -74,6 +74,8 @@ class Conversion : public frontends::Emitter {
   }
   const std::vector<Endpoint>& all() const { return inputs_; }
   std::vector<Endpoint> all(size_t from, size_t behind = 0) const;
+  /// Each input for itself, where the graph operator has the same.
+  std::vector<Operand> operands() const { return {inputs_.begin(), inputs_.end()}; }
   std::vector<int64_t> integers_in(size_t i, const char* what) const { return integers_of(in(i), what); }
   /// The value of one element of an input that must be known here.
   int64_t integer_in(size_t i, const char* what) const;

@@ -82,6 +82,7 @@ IR_OP(Trace, aclnnTrace, (In, x), (Out, y)) { call(op, "aclnnTrace", x, y); }
 
 namespace {
 void one_hot(Op& op, const In& x, int64_t depth, const In& on, const In& off, int64_t axis, const Out& y) {
+  op.require(depth >= 0, "depth is {}, want 0 or more", depth);
   const int64_t d = ir::axis_of(op, "axis", axis, x->rank + 1);
   Dims dims = ir::dims_of(*x);
   dims.insert(dims.begin() + d, depth);

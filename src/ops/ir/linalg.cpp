@@ -1,5 +1,11 @@
 // Distances, factorisations and inverses.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "kernels/lapack.h"
 #include "ops/ir/shapes.h"
+#include "ops/linalg/dense.h"
 
 namespace updraft {
 namespace {
@@ -60,6 +66,21 @@ namespace {
 void require_square(const Op& op, const TensorView& x) {
   op.require(x.rank >= 2 && x.dims[x.rank - 1] == x.dims[x.rank - 2], "x is {}, want square matrices", describe(x));
 }
+/// What has no inverse gets NaN from the routine, which nobody looks at: it is a failure, unless there was NaN before.
+void require_inverses(Op& op, const TensorView& x, const TensorView& y) {
+  if (y.empty()) return;
+  op.launch([x, y] {
+    const linalg::Batch b(x);
+    const std::vector<double> made = linalg::gather(y);
+    for (int64_t i = 0; i < b.count; ++i) {
+      if (!std::isnan(made[static_cast<size_t>(i * b.size())])) continue;
+      const std::vector<double> all = linalg::gather(x);
+      const auto first = all.begin() + i * b.size();
+      if (std::none_of(first, first + b.size(), [](double v) { return std::isnan(v); }))
+        fail_kernel(fmt::format("matrix {} has no inverse", i));
+    }
+  });
+}
 }  // namespace
 IR_OP(MatrixInverse, aclnnInverse, (In, x), (Out, y), (Bool, adjoint, false)) {
   require_square(op, *x);
@@ -67,6 +88,7 @@ IR_OP(MatrixInverse, aclnnInverse, (In, x), (Out, y), (Bool, adjoint, false)) {
   op.result_like("y", *y, *x, x->dtype);
   const TensorView from = adjoint ? x->transpose(x->rank - 2, x->rank - 1) : *x;
   call(op, "aclnnInverse", from, y);
+  if (!is_complex(x->dtype)) require_inverses(op, from, *y);
 }
 IR_OP(Cholesky, aclnnLinalgCholesky, (In, x), (Out, y)) {
   require_square(op, *x);
@@ -138,15 +160,49 @@ void require_systems(const Op& op, const In& matrix, const In& rhs, bool adjoint
   op.require(!adjoint || !is_complex(matrix->dtype), "adjoints of complex matrices are not computed");
 }
 }  // namespace
-ABOUT(MatrixSolve, AICPU, "y with matrix y = rhs, by a QR decomposition", "求解 matrix y = rhs（QR 分解）")
+namespace {
+/// x := the solution of matrix x = rhs. The routines see transposes: x^T P L U = rhs^T for matrix^T = P L U.
+template <class T>
+void solve(const TensorView& matrix, const TensorView& rhs, const TensorView& to) {
+  const linalg::Batch b(matrix), right(rhs);
+  ScratchScope scratch;
+  T* const matrices = linalg::dense_copy<T>(matrix, scratch);
+  const linalg::Result<T> x(to, scratch);
+  copy_elements(TensorView::contiguous(x.data, DTypeOf<T>::value, rhs.dims, rhs.rank), rhs);
+  std::atomic<bool> singular = false;
+  lapack::each(b.count, b.size() * (b.rows + right.columns), [&](int64_t i) {
+    ScratchScope own;
+    const int64_t n = b.rows, columns = right.columns;
+    auto* pivots = own.take<int32_t>(static_cast<size_t>(n));
+    T *a = matrices + i * b.size(), *rows = x.data + i * right.size();
+    if (lapack::getrf<T>(n, n, a, n, pivots) != 0) {
+      singular = true;
+      return;
+    }
+    lapack::solve_from_right<T>(true, false, false, columns, n, a, n, rows, columns);
+    lapack::solve_from_right<T>(false, false, true, columns, n, a, n, rows, columns);
+    for (int64_t k = n - 1; k >= 0; --k)
+      if (const int64_t other = pivots[k] - 1; other != k)
+        std::swap_ranges(rows + k * columns, rows + (k + 1) * columns, rows + other * columns);
+  });
+  if (singular) fail_kernel("a matrix has no inverse");
+  x.give();
+}
+}  // namespace
+ABOUT(MatrixSolve, AICPU, "y with matrix y = rhs, by an LU decomposition", "求解 matrix y = rhs（LU 分解）")
 IR_OP(MatrixSolve, MatrixSolve, (In, matrix), (In, rhs), (Out, y), (Bool, adjoint, false)) {
   require_systems(op, matrix, rhs, adjoint);
-  op.require(!is_complex(matrix->dtype), "matrix is {}, want real numbers", describe(*matrix));
+  linalg::require_matrices(op, "matrix", *matrix, true);
+  linalg::require_matrices(op, "rhs", *rhs, false);
+  op.require(std::equal(rhs->dims, rhs->dims + rhs->rank - 1, matrix->dims) && rhs->dtype == matrix->dtype,
+             "rhs is {}, want as many rows as {} and its type", describe(*rhs), describe(*matrix));
   op.result_like("y", *y, *rhs, rhs->dtype);
-  Temp q, r, right(rhs->dtype), kept(rhs->dtype);
-  call(op, "aclnnLinalgQr", adjoint ? turned(*matrix) : *matrix, 0, q, r);
-  call(op, "aclnnMatmul", turned(*q), rhs, right, 0);
-  call(op, "aclnnTriangularSolve", *right, *r, true, false, false, y, kept);
+  if (matrix->empty() || rhs->empty()) return;
+  const TensorView from = adjoint ? turned(*matrix) : *matrix;
+  op.work(matrix->numel() * (matrix->dims[matrix->rank - 1] + rhs->dims[rhs->rank - 1]));
+  op.kernel_scratch(linalg::copy_bytes(*matrix) + linalg::result_bytes(*y));
+  op.launch(
+      [from, rhs = *rhs, to = *y] { linalg::visit_computed(from.dtype, [&]<class T>() { solve<T>(from, rhs, to); }); });
 }
 ABOUT(MatrixTriangularSolve, AICPU, "y with matrix y = rhs, matrix a triangle",
       "求解 matrix y = rhs，matrix 为三角矩阵")

@@ -419,6 +419,7 @@ IR_OP(DenseBincount, DenseBincount, (In, input), (In, size), (In, weights), (Out
       (Bool, binary_output, false)) {
   op.require(input->rank == 1 || input->rank == 2, "input is {}, want a vector or a matrix", describe(*input));
   const int64_t bins = integer_of(op, "size", size.handle);
+  op.require(bins >= 0, "size is {}, want 0 or more", bins);
   Dims dims = {bins};
   if (input->rank == 2) dims.insert(dims.begin(), input->dims[0]);
   ir::result(op, "output", *output, dims, weights->dtype);

@@ -14,7 +14,7 @@ int64_t count_of(const Dims& dims) {
 void result(const Op& op, const char* name, const TensorView& out, const Dims& dims, DType type) {
   op.require(dims.size() <= static_cast<size_t>(kMaxDims), "{} has {} dimensions, the most is {}", name, dims.size(),
              kMaxDims);
-  for (int64_t d : dims) op.require(d >= 0, "{} has a dimension of {}", name, d);
+  for (int64_t d : dims) op.require(d >= 0, "{} would have a dimension of {}, want 0 or more", name, d);
   op.result(name, out, dims.data(), static_cast<int>(dims.size()), type);
 }
 

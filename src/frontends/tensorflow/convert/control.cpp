@@ -106,7 +106,11 @@ void loop(Conversion& c) {
 
 constexpr Row kRows[] = {
     {"Case", one_of, "Case"},
-    {"CheckNumerics", [](Conversion& c) { c.ignore("message"), pass(c); }, "", "nothing is checked", "不做检查"},
+    {"CheckNumerics",
+     [](Conversion& c) {
+       same_inputs(c, {{"message", c.text("message")}});
+     },
+     "CheckNumerics"},
     {"EnsureShape", pass, ""},
     {"Identity", pass, ""},
     {"IdentityN", identities, ""},

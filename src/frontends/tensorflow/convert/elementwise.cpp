@@ -50,6 +50,20 @@ void of_parts(Conversion& c) {
   same_inputs(c, {{"Tout", c.element_type("Tout", makes ? DType::Complex64 : DType::Float)}});
 }
 
+void nearly_equal(Conversion& c) { same_inputs(c, {{"tolerance", c.real("tolerance", 1e-5f)}}); }
+
+/// Numbers as a network in few bits will have them, and its gradient: `min` and `max` are inputs, or attributes.
+void fake_quant(Conversion& c) {
+  Attributes attributes = {{"num_bits", c.integer("num_bits", 8)}, {"narrow_range", c.flag("narrow_range")}};
+  const std::string_view type = c.row.type;
+  if (type.find("Args") != std::string_view::npos) {
+    attributes["min"] = c.real("min", -6.0f);
+    attributes["max"] = c.real("max", 6.0f);
+  }
+  const bool three = type.ends_with("Gradient") && !type.starts_with("FakeQuantWithMinMaxArgs");
+  c.result(c.row.ascend, c.operands(), std::move(attributes), three ? 3 : 1);
+}
+
 constexpr Row kRows[] = {
     {"Abs", same, "Abs"},
     {"AccumulateNV2", sum_of_all, "AddN"},
@@ -59,6 +73,7 @@ constexpr Row kRows[] = {
     {"AddN", sum_of_all, "AddN"},
     {"AddV2", same, "Add"},
     {"Angle", of_parts, "Angle"},
+    {"ApproximateEqual", nearly_equal, "ApproximateEqual"},
     {"Asin", same, "Asin"},
     {"Asinh", same, "Asinh"},
     {"Atan", same, "Atan"},
@@ -84,11 +99,18 @@ constexpr Row kRows[] = {
     {"Erfinv", same, "Erfinv"},
     {"Exp", same, "Exp"},
     {"Expm1", same, "Expm1"},
+    {"FakeQuantWithMinMaxArgs", fake_quant, "FakeQuantWithMinMaxArgs"},
+    {"FakeQuantWithMinMaxArgsGradient", fake_quant, "FakeQuantWithMinMaxArgsGradient"},
+    {"FakeQuantWithMinMaxVars", fake_quant, "FakeQuantWithMinMaxVars"},
+    {"FakeQuantWithMinMaxVarsGradient", fake_quant, "FakeQuantWithMinMaxVarsGradient"},
+    {"FakeQuantWithMinMaxVarsPerChannel", fake_quant, "FakeQuantWithMinMaxVarsPerChannel"},
+    {"FakeQuantWithMinMaxVarsPerChannelGradient", fake_quant, "FakeQuantWithMinMaxVarsPerChannelGradient"},
     {"Floor", same, "Floor"},
     {"FloorDiv", same, "FloorDiv"},
     {"FloorMod", same, "FloorMod"},
     {"Greater", same, "Greater"},
     {"GreaterEqual", same, "GreaterEqual"},
+    {"GuaranteeConst", pass, ""},
     {"Imag", of_parts, "Imag"},
     {"Inv", same, "Reciprocal"},
     {"InvGrad", same, "ReciprocalGrad"},
@@ -111,7 +133,9 @@ constexpr Row kRows[] = {
     {"Mul", same, "Mul"},
     {"MulNoNan", same, "MulNoNan"},
     {"Neg", same, "Neg"},
+    {"NextAfter", same, "NextAfter"},
     {"NotEqual", same, "NotEqual"},
+    {"PopulationCount", same, "PopulationCount", "of 8 or 16 bits", "仅 8 或 16 位整数"},
     {"Pow", same, "Pow"},
     {"Real", of_parts, "Real"},
     {"RealDiv", same, "RealDiv"},
@@ -136,6 +160,7 @@ constexpr Row kRows[] = {
     {"TruncateDiv", same, "TruncateDiv"},
     {"TruncateMod", same, "TruncateMod"},
     {"Xdivy", same, "Xdivy"},
+    {"Xlog1py", same, "Xlog1py"},
     {"Xlogy", same, "Xlogy"},
 };
 

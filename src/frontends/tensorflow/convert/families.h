@@ -20,6 +20,7 @@ std::span<const Row> normalisation_rows();
 std::span<const Row> pool_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> reduction_rows();
+std::span<const Row> segment_rows();
 std::span<const Row> shape_rows();
 
 /// The graph operator that the row names, with the same inputs.

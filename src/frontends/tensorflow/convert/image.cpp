@@ -1,4 +1,4 @@
-// Images: their size. The graph's operators have channels second.
+// Images: their size, parts of them, and colours. The graph's operators that resize have channels second.
 #include "frontends/tensorflow/convert/families.h"
 
 namespace updraft::tensorflow {
@@ -21,7 +21,24 @@ void resize_to_float(Conversion& c) { resized(c, c.cast(channels_second(c, 0), D
 /// A gradient, and the image that it is for.
 void gradient_of_image(Conversion& c) { resized(c, channels_second(c, 0), channels_second(c, 1)); }
 
+/// Boxes cut out of images, and what is known of them when the gradient comes.
+void crop(Conversion& c) {
+  Attributes attributes = {{"method", c.text("method", "bilinear")}};
+  const std::string_view type = c.row.type;
+  if (type == "CropAndResize") attributes["extrapolation_value"] = c.real("extrapolation_value", 0.0f);
+  if (type == "CropAndResizeGradImage") attributes["T"] = c.element_type("T");
+  same_inputs(c, std::move(attributes));
+}
+
 constexpr Row kRows[] = {
+    {"AdjustContrastv2", same, "AdjustContrast"},
+    {"AdjustHue", same, "AdjustHue"},
+    {"AdjustSaturation", same, "AdjustSaturation"},
+    {"CropAndResize", crop, "CropAndResize"},
+    {"CropAndResizeGradBoxes", crop, "CropAndResizeGradBoxes"},
+    {"CropAndResizeGradImage", crop, "CropAndResizeGradImage"},
+    {"HSVToRGB", same, "HSVToRGB"},
+    {"RGBToHSV", same, "RGBToHSV"},
     {"ResizeBilinear", resize_to_float, "ResizeBilinearV2"},
     {"ResizeBilinearGrad", gradient_of_image, "ResizeBilinearV2Grad"},
     {"ResizeNearestNeighbor", resize, "ResizeNearestNeighborV2"},

@@ -32,21 +32,46 @@ void top(Conversion& c) {
   c.give(c.cast(made.out(1), type));
 }
 
+/// How many numbers lie in each of ranges of the same width.
+void histogram(Conversion& c) {
+  same_inputs(c, {{"dtype", static_cast<int64_t>(c.element_type("dtype", DType::Int32))}});
+}
+
+void nth(Conversion& c) { same_inputs(c, {{"reverse", c.flag("reverse")}}); }
+
+/// Whether the value at a target is among the k largest of its row.
+void in_top(Conversion& c) {
+  const int64_t k = c.inputs() > 2 ? c.integer_in(2, "k") : c.integer("k");
+  c.result("InTopKD", {c.in(0), c.in(1)}, {{"k", k}});
+}
+
 /// How often each number occurs.
 void count(Conversion& c) { same_inputs(c, {{"binary_output", c.flag("binary_output")}}); }
+
+/// The same of numbers in any shape.
+void count_all(Conversion& c) {
+  const Endpoint weights = c.rank(c.in(2)) == 1 ? c.in(2) : c.reshape(c.in(2), Dims{-1});
+  c.result("DenseBincount", {c.reshape(c.in(0), Dims{-1}), c.in(1), weights});
+}
 
 constexpr Row kRows[] = {
     {"All", reduce, "ReduceAll"},
     {"Any", reduce, "ReduceAny"},
     {"ArgMax", place, "ArgMaxV2"},
     {"ArgMin", place, "ArgMin"},
+    {"Bincount", count_all, "DenseBincount"},
     {"Cumprod", running, "Cumprod"},
     {"Cumsum", running, "Cumsum"},
+    {"CumulativeLogsumexp", running, "CumulativeLogsumexp"},
     {"DenseBincount", count, "DenseBincount"},
     {"EuclideanNorm", reduce, "EuclideanNorm"},
+    {"HistogramFixedWidth", histogram, "HistogramFixedWidth"},
+    {"InTopK", in_top, "InTopKD"},
+    {"InTopKV2", in_top, "InTopKD"},
     {"Max", reduce, "ReduceMax"},
     {"Mean", reduce, "ReduceMean"},
     {"Min", reduce, "ReduceMin"},
+    {"NthElement", nth, "NthElement"},
     {"Prod", reduce, "ReduceProd"},
     {"Sum", reduce, "ReduceSum"},
     {"TopK", top, "TopKV2"},

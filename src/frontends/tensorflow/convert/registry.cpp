@@ -8,7 +8,7 @@ std::span<const std::span<const Row>> families() {
   static const std::vector<std::span<const Row>> all = {
       activation_rows(),    collective_rows(), constant_rows(),  control_rows(), convolution_rows(), diagonal_rows(),
       elementwise_rows(),   image_rows(),      index_rows(),     loss_rows(),    matmul_rows(),      pool_rows(),
-      normalisation_rows(), recurrent_rows(),  reduction_rows(), shape_rows(),
+      normalisation_rows(), recurrent_rows(),  reduction_rows(), segment_rows(), shape_rows(),
   };
   return all;
 }
@@ -21,11 +21,7 @@ const Row* find_row(std::string_view type) {
 }
 
 void same(Conversion& c) { same_inputs(c, {}); }
-void same_inputs(Conversion& c, Attributes attributes) {
-  std::vector<Operand> operands;
-  for (const Endpoint e : c.all()) operands.emplace_back(e);
-  c.result(c.row.ascend, operands, std::move(attributes));
-}
+void same_inputs(Conversion& c, Attributes attributes) { c.result(c.row.ascend, c.operands(), std::move(attributes)); }
 
 void pass(Conversion& c) { c.give(c.in(0)); }
 

@@ -204,7 +204,17 @@ void batch_to_space(Conversion& c) {
   c.give(c.slice(c.reshape(c.transpose(c.reshape(x, parts), order), merged), begin, end, axes));
 }
 
+void reverse_sequence(Conversion& c) {
+  same_inputs(c, {{"seq_dim", c.integer("seq_dim")}, {"batch_dim", c.integer("batch_dim", 0)}});
+}
+void of_format(Conversion& c) {
+  same_inputs(c, {{"src_format", c.text("src_format", "NHWC")}, {"dst_format", c.text("dst_format", "NCHW")}});
+}
+void mirror_gradient(Conversion& c) { same_inputs(c, {{"mode", c.text("mode")}}); }
+void square_blocks(Conversion& c) { same_inputs(c, {{"block_size", c.integer("block_size")}}); }
+
 constexpr Row kRows[] = {
+    {"BatchToSpace", square_blocks, "BatchToSpace"},
     {"BatchToSpaceND", batch_to_space, "Reshape, Transpose, StridedSliceV2"},
     {"BroadcastArgs", same, "BroadcastArgs"},
     {"BroadcastGradientArgs", broadcast_gradient_axes, "", "the shapes are known", "须已知形状"},
@@ -212,21 +222,27 @@ constexpr Row kRows[] = {
     {"Concat", concat, "ConcatV2"},
     {"ConcatOffset", concat_offset, "", "the shapes are known", "须已知形状"},
     {"ConcatV2", concat, "ConcatV2"},
+    {"DataFormatDimMap", of_format, "DataFormatDimMap"},
+    {"DataFormatVecPermute", of_format, "DataFormatVecPermute"},
     {"DepthToSpace", depth_to_space, "Reshape, Transpose"},
     {"DynamicStitch", dynamic_stitch, "", "integers that are known", "须为已知整数"},
     {"ExpandDims", expand, "Unsqueeze"},
+    {"LinSpace", same, "LinSpace"},
     {"MirrorPad", mirror_pad, "MirrorPad"},
+    {"MirrorPadGrad", mirror_gradient, "MirrorPadGrad"},
     {"Pack", pack, "Pack"},
     {"Pad", same, "Pad"},
     {"PadV2", same, "PadV2"},
     {"Rank", same, "Rank"},
     {"Reshape", reshape, "Reshape"},
+    {"ReverseSequence", reverse_sequence, "ReverseSequence"},
     {"ReverseV2", same, "ReverseV2"},
     {"Roll", same, "RollV2"},
     {"Shape", shape, "Shape"},
     {"ShapeN", shapes, "Shape"},
     {"Size", size, "Size"},
     {"Slice", same, "Slice"},
+    {"SpaceToBatch", square_blocks, "SpaceToBatch"},
     {"SpaceToBatchND", space_to_batch, "Pad, Reshape, Transpose"},
     {"SpaceToDepth", space_to_depth, "Reshape, Transpose"},
     {"Split", split, "Split"},
@@ -237,6 +253,7 @@ constexpr Row kRows[] = {
     {"Tile", same, "Tile"},
     {"Transpose", transpose, "Transpose"},
     {"Unpack", unpack, "Unpack"},
+    {"UnravelIndex", same, "UnravelIndex"},
 };
 
 }  // namespace

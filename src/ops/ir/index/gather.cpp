@@ -1,6 +1,7 @@
 // Elements by their indices: taken, written and added.
 #include <algorithm>
 
+#include "ops/index/rows.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -8,9 +9,22 @@ namespace {
 
 using ir::Dims;
 
-/// Indices from 0 on: negative ones counted from the end of a dimension of `size`.
+/// Fails where an index is negative: the steps below would count it from the end.
+void require_from_front(Op& op, const TensorView& indices) {
+  op.launch([indices] {
+    ScratchScope scratch;
+    const int64_t* at = read_indices(indices, scratch);
+    const int64_t* end = at + indices.numel();
+    const int64_t* least = std::min_element(at, end);
+    if (least != end && *least < 0) fail_kernel(fmt::format("index {} is out of range: it is negative", *least));
+  });
+}
+/// Indices from 0 on: negative ones counted from the end of a dimension of `size`, where that is asked for.
 TensorView wrapped(Op& op, const In& indices, int64_t size, bool wrap) {
-  if (!wrap) return *indices;
+  if (!wrap) {
+    require_from_front(op, *indices);
+    return *indices;
+  }
   Temp negative, shifted, at(indices->dtype);
   call(op, "aclnnLtScalar", indices, 0, negative);
   call(op, "aclnnAdds", indices, size, 1, shifted);
@@ -73,11 +87,34 @@ void put_nd(Op& op, const Out& var, const In& indices, const In& updates, Put ho
              describe_shape(places.shape().data(), static_cast<int>(places.shape().size())));
   put(op, var, places.list(), updates, how);
 }
-/// Rows of var by indices of any shape.
-void put_rows(Op& op, const InOut& var, const In& indices, const In& updates, Put how) {
+/// Rows of var by indices of any shape, of which none counts from the end. One number is an update for all of them.
+void put_in_rows(Op& op, const InOut& var, const In& indices, const In& updates, Put how) {
   op.require(var->rank > 0, "var is {}, want one dimension or more", describe(*var));
-  const TensorView at = *indices;
-  put(op, var, {&at}, updates, how);
+  require_index(op, "indices", *indices);
+  op.require(updates->dtype == var->dtype, "updates is {}, want the type of var, {}", describe(*updates),
+             describe(*var));
+  Dims want = ir::dims_of(*indices), rows = {indices->numel()};
+  want.insert(want.end(), var->dims + 1, var->dims + var->rank);
+  rows.insert(rows.end(), var->dims + 1, var->dims + var->rank);
+  op.require(updates->rank == 0 || ir::dims_of(*updates) == want, "updates is {}, want shape {}", describe(*updates),
+             describe_shape(want.data(), static_cast<int>(want.size())));
+  TensorView values = *updates;
+  if (how == Put::Subtract) {
+    Temp negative;
+    call(op, "aclnnNeg", updates, negative);
+    values = *negative;
+  }
+  if (values.rank) values = ir::reshaped(op, values, rows);
+  else values = values.expand(rows.data(), static_cast<int>(rows.size()));
+  const TensorView at = ir::reshaped(op, *indices, {indices->numel()});
+  op.work(4 * values.numel());
+  op.kernel_scratch(rows_bytes(at));
+  op.launch([table = *var, at, values, how] {
+    ScratchScope scratch;
+    const Rows rows = rows_of(table, 0, at, values, false, scratch);
+    if (how == Put::Set) put_rows(rows);
+    else add_rows(rows, nullptr);
+  });
 }
 
 }  // namespace
@@ -109,7 +146,7 @@ IR_OP(CustGatherDGradV2, CustGatherDGradV2, (In, x), (In, index), (In, grad), (O
 }
 ABOUT(GatherNd, Vector, "Parts of x at the places that the rows of indices name", "取 indices 各行所指位置的 x 的部分")
 IR_OP(GatherNd, GatherNd, (In, x), (In, indices), (Out, y), (Bool, negative_index_support, false)) {
-  (void)negative_index_support;  // negative places count from the end always
+  if (!negative_index_support) require_from_front(op, *indices);
   const Places places(op, *x, *indices);
   ir::result(op, "y", *y, places.shape(), x->dtype);
   if (places.list().empty()) return call(op, "aclnnInplaceCopy", y, x->expand_as(*y));
@@ -143,7 +180,7 @@ IR_OP(ScatterNdD, ScatterNd, (In, indices), (In, x), (Out, y), (Ints, shape)) {
   }                                                                                                                 \
   IR_OP(Scatter##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {   \
     (void)use_locking;                                                                                              \
-    put_rows(op, var, indices, updates, HOW);                                                                       \
+    put_in_rows(op, var, indices, updates, HOW);                                                                    \
   }                                                                                                                 \
   IR_OP(TensorScatter##NAME, ScatterNd##NAME, (In, x), (In, indices), (In, updates), (Out, y)) {                    \
     ir::copy(op, *x, y);                                                                                            \
@@ -203,9 +240,10 @@ ABOUT(UnsortedSegmentSum, Vector, "Sums of the rows of x with the same segment; 
       "按段号对 x 的行求和，段号为负的行不计入")
 namespace {
 void segment_sum(Op& op, const In& x, const In& segment_ids, int64_t segments, const Out& y) {
-  op.require(segment_ids->rank <= x->rank && segments >= 0 &&
-                 std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
-             "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
+  op.require(segments >= 0, "num_segments is {}, want 0 or more", segments);
+  op.require(
+      segment_ids->rank <= x->rank && std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
+      "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
   Dims dims = {segments};
   dims.insert(dims.end(), x->dims + segment_ids->rank, x->dims + x->rank);
   ir::result(op, "y", *y, dims, x->dtype);
@@ -233,6 +271,8 @@ IR_OP(UnsortedSegmentSumD, UnsortedSegmentSum, (In, x), (In, segment_ids), (Out,
 // The number of segments stands in the last row: segments come in order.
 IR_OP(SegmentSum, UnsortedSegmentSum, (In, x), (In, segment_ids), (Out, y)) {
   const Dims ids = op.integers("segment_ids", segment_ids.handle);
+  op.require(std::ranges::is_sorted(ids) && (ids.empty() || ids[0] >= 0),
+             "segment_ids are not in order, want numbers from 0 on that never fall");
   segment_sum(op, x, segment_ids, ids.empty() ? 0 : ids.back() + 1, y);
 }
 

@@ -62,9 +62,14 @@ TensorView with_updates(Op& op, const TensorView& var, const TensorView& indices
   return ir::reshaped(op, out, ir::dims_of(var));
 }
 
-/// The same where every element of `indices` is a row of var.
-TensorView with_rows(Op& op, const TensorView& var, const TensorView& indices, const TensorView& updates, int64_t how) {
+/// The same where every element of `indices` is a row of var. One number is an update for all of them.
+TensorView with_rows(Op& op, const TensorView& var, const TensorView& indices, TensorView updates, int64_t how) {
   op.require(var.rank > 0, "var is {}, want one dimension or more", describe(var));
+  if (updates.rank == 0) {
+    Dims dims = ir::dims_of(indices);
+    dims.insert(dims.end(), var.dims + 1, var.dims + var.rank);
+    updates = updates.expand(dims.data(), static_cast<int>(dims.size()));
+  }
   TensorView places = indices;
   places.dims[places.rank] = 1;
   places.strides[places.rank++] = 1;
@@ -124,26 +129,27 @@ namespace {
 /// y[s] is the reduction of the rows of segment s; `empty` where there is none. Negative segments are left out.
 void segments(Op& op, const In& x, const In& segment_ids, const In& num_segments, int64_t how, const Out& y) {
   const int64_t n = integer_of(op, "num_segments", num_segments.handle);
-  op.require(segment_ids->rank <= x->rank && n >= 0 &&
-                 std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
-             "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
+  op.require(n >= 0, "num_segments is {}, want 0 or more", n);
+  op.require(
+      segment_ids->rank <= x->rank && std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
+      "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
   Dims dims = {n};
   dims.insert(dims.end(), x->dims + segment_ids->rank, x->dims + x->rank);
   ir::result(op, "y", *y, dims, x->dtype);
   ++dims[0];
   const TensorView all = ir::temporary(op, x->dtype, dims);
-  double empty = 1;
-  if (how != kMultiply) {
-    const double most = x->dtype == DType::Float16  ? 65504.0
-                        : x->dtype == DType::Double ? std::numeric_limits<double>::max()
-                        : is_floating(x->dtype)     ? static_cast<double>(std::numeric_limits<float>::max())
-                        : x->dtype == DType::Int8   ? 127.0
-                        : x->dtype == DType::UInt8  ? 255.0
-                        : x->dtype == DType::Int16  ? 32767.0
-                                                    : 2147483647.0;
-    empty = how == kLeast ? most : is_floating(x->dtype) ? -most : x->dtype == DType::UInt8 ? 0.0 : -most - 1;
+  if (how == kMultiply) {
+    call(op, "aclnnInplaceOne", all);
+  } else if (!is_floating(x->dtype)) {
+    call(op, "aclnnInplaceFillScalar", all, ir::integer_end(x->dtype, how == kLargest));
+  } else {
+    constexpr double kMostBFloat16 = 0x1.FEp127;
+    const double most = x->dtype == DType::Float16    ? 65504.0
+                        : x->dtype == DType::BFloat16 ? kMostBFloat16
+                        : x->dtype == DType::Double   ? std::numeric_limits<double>::max()
+                                                      : static_cast<double>(std::numeric_limits<float>::max());
+    call(op, "aclnnInplaceFillScalar", all, how == kLargest ? -most : most);
   }
-  call(op, "aclnnInplaceFillScalar", all, empty);
   Temp negative, at(segment_ids->dtype);
   call(op, "aclnnLtScalar", segment_ids, 0, negative);
   call(op, "aclnnSWhere", *negative, ir::constant(op, segment_ids->dtype, static_cast<double>(n)), segment_ids, at);

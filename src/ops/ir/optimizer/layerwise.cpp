@@ -80,19 +80,24 @@ IR_OP(LarsV2Update, LarsV2Update, (In, w), (In, g), (In, w_square_sum), (In, g_s
   call(op, "aclnnMul", sum(op, g, product(op, w, weight_decay)), rate, g_new);
 }
 
-ABOUT(ApplyFtrl, Vector, "One step of Follow The Regularized Leader", "FTRL 单步更新")
-IR_OP(ApplyFtrl, ApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, lr), (In, l1), (In, l2),
-      (In, lr_power), (Bool, use_locking, false)) {
-  (void)use_locking;
+namespace {
+/// `shrinkage` may be absent.
+void ftrl(Op& op, const InOut& var, const InOut& accum, const InOut& linear, const In& grad, const In& lr, const In& l1,
+          const In& l2, const In* shrinkage, const In& lr_power) {
   for (const auto& [name, v] : {std::pair{"accum", *accum}, {"linear", *linear}, {"grad", *grad}})
     op.require_same_shape(name, v, "var", *var);
-  Temp exponent, doubled, sign, magnitude, beyond, zero, next;
+  Temp exponent, doubled, sign, magnitude, beyond, zero, next, twice;
   call(op, "aclnnNeg", lr_power, exponent);
   const TensorView before = power(op, accum, *exponent);
   call(op, "aclnnInplaceAdd", accum, product(op, grad, grad), 1);
   const TensorView after = power(op, accum, *exponent);
   const TensorView sigma = quotient(op, difference(op, after, before), lr);
-  call(op, "aclnnInplaceAdd", linear, difference(op, grad, product(op, sigma, var)), 1);
+  TensorView change = difference(op, grad, product(op, sigma, var));
+  if (shrinkage) {
+    call(op, "aclnnMuls", product(op, var, *shrinkage), 2.0, twice);
+    change = sum(op, change, *twice);
+  }
+  call(op, "aclnnInplaceAdd", linear, change, 1);
   call(op, "aclnnMuls", l2, 2.0, doubled);
   const TensorView scale = sum(op, quotient(op, after, lr), *doubled);
   call(op, "aclnnSign", linear, sign);
@@ -103,6 +108,18 @@ IR_OP(ApplyFtrl, ApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, 
   call(op, "aclnnInplaceZero", *zero);
   call(op, "aclnnSWhere", *beyond, moved, *zero, next);
   call(op, "aclnnInplaceCopy", var, *next);
+}
+}  // namespace
+ABOUT(ApplyFtrl, Vector, "One step of Follow The Regularized Leader", "FTRL 单步更新")
+IR_OP(ApplyFtrl, ApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, lr), (In, l1), (In, l2),
+      (In, lr_power), (Bool, use_locking, false)) {
+  (void)use_locking;
+  ftrl(op, var, accum, linear, grad, lr, l1, l2, nullptr, lr_power);
+}
+IR_OP(ApplyFtrlV2, ApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, lr), (In, l1), (In, l2),
+      (In, l2_shrinkage), (In, lr_power), (Bool, use_locking, false)) {
+  (void)use_locking;
+  ftrl(op, var, accum, linear, grad, lr, l1, l2, &l2_shrinkage, lr_power);
 }
 
 }  // namespace updraft
