@@ -46,6 +46,9 @@ def sparse_cases(case, x, y, dy, positive):
         grow = lambda a, g, slots=slots: a + g * g if slots else a  # noqa: E731
         sparse("SparseApplyAdagrad", lambda w, a, g, f=grow: (w - 0.1 * g / f(a, g).sqrt(), f(a, g)), [x, positive], 0.1, update_slots=slots)
         sparse("SparseApplyAdagradV2", lambda w, a, g, f=grow: (w - 0.1 * g / (f(a, g).sqrt() + 0.5), f(a, g)), [x, positive], 0.1, 0.5, update_slots=slots)
+        sparse("SparseApplyAdagradD", lambda w, a, g, f=grow: (w - 0.1 * g / f(a, g).sqrt(), f(a, g)), [x, positive], lr=0.1, update_slots=slots)
+        sparse("SparseApplyAdagradV2D", lambda w, a, g, f=grow: (w - 0.1 * g / (f(a, g).sqrt() + 0.5), f(a, g)), [x, positive], lr=0.1, epsilon=0.5,
+               update_slots=slots)
     for nesterov in (False, True):
         sparse("SparseApplyMomentum", lambda w, a, g, n=nesterov: (w - 0.1 * (g + 0.9 * (a * 0.9 + g) if n else a * 0.9 + g), a * 0.9 + g), [x, y], 0.1, 0.9,
                use_nesterov=nesterov)
@@ -72,14 +75,18 @@ def sparse_cases(case, x, y, dy, positive):
 
     sparse("SparseApplyAdadelta", adadelta, [x, positive, half], 0.1, 0.9, 0.01)
     sparse("SparseApplyRMSProp", rms, [x, positive, y], 0.1, 0.9, 0.8, 0.01)
+    sparse("SparseApplyRMSPropD", rms, [x, positive, y], 0.1, rho=0.9, momentum=0.8, epsilon=0.01)
     sparse("SparseApplyCenteredRMSProp", centred, [x, y * 0.01, positive, dy], 0.1, 0.9, 0.8, 0.01)
     for power in (-0.5, -0.7):
         sparse("SparseApplyFtrl", lambda *a, p=power: ftrl(*a, 0.1, 0.3, 0.2, p), [x, positive, y], 0.1, 0.3, 0.2, power, first=True)
         sparse("SparseApplyFtrlV2", lambda *a, p=power: ftrl(*a, 0.1, 0.3, 0.2, p, 0.15), [x, positive, y], 0.1, 0.3, 0.2, 0.15, power, first=True)
+        rates = {"lr": 0.1, "l1": 0.3, "l2": 0.2, "lr_power": power}
+        sparse("SparseApplyFtrlD", lambda *a, p=power: ftrl(*a, 0.1, 0.3, 0.2, p), [x, positive, y], first=True, **rates)
+        sparse("SparseApplyFtrlV2D", lambda *a, p=power: ftrl(*a, 0.1, 0.3, 0.2, p, 0.15), [x, positive, y], first=True, l2_shrinkage=0.15, **rates)
     case("ApplyFtrlV2", x, positive, y, dy, one(0.1), one(0.3), one(0.2), one(0.15), one(-0.5), tolerance=1e-3,
          want=lambda v, a, i, g, lr, l1, l2, shrinkage, power: ftrl(v, a, i, g, lr, l1, l2, power, shrinkage))
-    sparse("SparseApplyProximalAdagrad", lambda w, a, g: (shrunk(w - 0.1 * g / (a + g * g).sqrt(), 0.1 / (a + g * g).sqrt()), a + g * g), [x, positive],
-           0.1, 0.05, 0.2)
+    for kind in ("SparseApplyProximalAdagrad", "SparseApplyProximalAdagradD"):
+        sparse(kind, lambda w, a, g: (shrunk(w - 0.1 * g / (a + g * g).sqrt(), 0.1 / (a + g * g).sqrt()), a + g * g), [x, positive], 0.1, 0.05, 0.2)
     sparse("SparseApplyProximalGradientDescent", lambda w, g: (shrunk(w - 0.1 * g, 0.1),), [x], 0.1, 0.05, 0.2)
 
 

@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "ops/index/indices.h"
-#include "ops/ir_op.h"
+#include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
 
 namespace updraft {
@@ -91,20 +91,16 @@ struct Plan {
 /// `rates` are tensors of one element, which the step gets as numbers in their order.
 template <size_t N, size_t R, class Step>
 void sparse(Op& op, const std::array<const InOut*, N>& variables, const In& grad, const In& indices,
-            const std::array<const In*, R>& rates, Step step) {
+            const std::array<TensorView, R>& rates, Step step) {
   const Plan<N> plan(op, variables, grad, indices);
-  std::array<TensorView, R> numbers;
-  for (size_t k = 0; k < R; ++k) {
-    op.require((*rates[k])->numel() == 1, "a rate is {}, want one element", describe(**rates[k]));
-    numbers[k] = **rates[k];
-  }
-  op.launch([plan, numbers, step] { plan.run(numbers, step); });
+  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+  op.launch([plan, rates, step] { plan.run(rates, step); });
 }
 
-void adagrad(Op& op, const InOut& var, const InOut& accum, const In& lr, const In* epsilon, const In& grad,
-             const In& indices, bool update_slots) {
+void adagrad(Op& op, const InOut& var, const InOut& accum, const TensorView& lr, const TensorView* epsilon,
+             const In& grad, const In& indices, bool update_slots) {
   const bool has = epsilon != nullptr;
-  sparse<2, 2>(op, {&var, &accum}, grad, indices, {&lr, has ? epsilon : &lr}, [=](auto& x, auto g, const auto& r) {
+  sparse<2, 2>(op, {&var, &accum}, grad, indices, {lr, has ? *epsilon : lr}, [=](auto& x, auto g, const auto& r) {
     if (update_slots) x[1] += g * g;
     x[0] -= r[0] * g / (std::sqrt(x[1]) + (has ? r[1] : 0));
   });
@@ -122,9 +118,10 @@ C ftrl_power(C x, C exponent) {
 }
 /// `shrinkage` may be absent.
 void ftrl(Op& op, const InOut& var, const InOut& accum, const InOut& linear, const In& grad, const In& indices,
-          const In& lr, const In& l1, const In& l2, const In* shrinkage, const In& lr_power) {
+          const TensorView& lr, const TensorView& l1, const TensorView& l2, const TensorView* shrinkage,
+          const TensorView& lr_power) {
   const bool has = shrinkage != nullptr;
-  sparse<3, 5>(op, {&var, &accum, &linear}, grad, indices, {&lr, &l1, &l2, &lr_power, has ? shrinkage : &lr},
+  sparse<3, 5>(op, {&var, &accum, &linear}, grad, indices, {lr, l1, l2, lr_power, has ? *shrinkage : lr},
                [=](auto& x, auto g, const auto& r) {
                  const auto total = x[1] + g * g;
                  const auto now = ftrl_power(total, -r[3]), before = ftrl_power(x[1], -r[3]);
@@ -134,6 +131,27 @@ void ftrl(Op& op, const InOut& var, const InOut& accum, const InOut& linear, con
                });
 }
 
+void rms_prop(Op& op, const InOut& var, const InOut& ms, const InOut& mom, const TensorView& lr, const TensorView& rho,
+              const TensorView& momentum, const TensorView& epsilon, const In& grad, const In& indices) {
+  sparse<3, 4>(op, {&var, &ms, &mom}, grad, indices, {lr, rho, momentum, epsilon}, [](auto& x, auto g, const auto& r) {
+    x[1] = x[1] * r[1] + g * g * (1 - r[1]);
+    x[2] = x[2] * r[2] + r[0] * g / std::sqrt(x[1] + r[3]);
+    x[0] -= x[2];
+  });
+}
+
+void proximal_adagrad(Op& op, const InOut& var, const InOut& accum, const TensorView& lr, const TensorView& l1,
+                      const TensorView& l2, const In& grad, const In& indices) {
+  sparse<2, 3>(op, {&var, &accum}, grad, indices, {lr, l1, l2}, [](auto& x, auto g, const auto& r) {
+    x[1] += g * g;
+    const auto rate = r[0] / std::sqrt(x[1]);
+    x[0] = shrunk(x[0] - g * rate, rate, r[1], r[2]);
+  });
+}
+
+/// An attribute as a tensor of one element.
+TensorView rate(Op& op, float value) { return ir::constant(op, DType::Float, static_cast<double>(value)); }
+
 }  // namespace
 
 ABOUT(SparseApplyAdagrad, Vector, "One Adagrad step of the rows of var that indices name",
@@ -141,12 +159,12 @@ ABOUT(SparseApplyAdagrad, Vector, "One Adagrad step of the rows of var that indi
 IR_OP(SparseApplyAdagrad, SparseApplyAdagrad, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, indices),
       (Bool, use_locking, false), (Bool, update_slots, true)) {
   (void)use_locking;
-  adagrad(op, var, accum, lr, nullptr, grad, indices, update_slots);
+  adagrad(op, var, accum, *lr, nullptr, grad, indices, update_slots);
 }
 IR_OP(SparseApplyAdagradV2, SparseApplyAdagrad, (InOut, var), (InOut, accum), (In, lr), (In, epsilon), (In, grad),
       (In, indices), (Bool, use_locking, false), (Bool, update_slots, true)) {
   (void)use_locking;
-  adagrad(op, var, accum, lr, &epsilon, grad, indices, update_slots);
+  adagrad(op, var, accum, *lr, &*epsilon, grad, indices, update_slots);
 }
 ABOUT(SparseApplyMomentum, Vector, "One step with momentum of the rows of var that indices name",
       "对 var 中 indices 所指各行做带动量的单步更新")
@@ -154,7 +172,7 @@ IR_OP(SparseApplyMomentum, SparseApplyMomentum, (InOut, var), (InOut, accum), (I
       (In, momentum), (Bool, use_locking, false), (Bool, use_nesterov, false)) {
   (void)use_locking;
   const bool nesterov = use_nesterov;
-  sparse<2, 2>(op, {&var, &accum}, grad, indices, {&lr, &momentum}, [=](auto& x, auto g, const auto& r) {
+  sparse<2, 2>(op, {&var, &accum}, grad, indices, {*lr, *momentum}, [=](auto& x, auto g, const auto& r) {
     x[1] = x[1] * r[1] + g;
     x[0] -= (nesterov ? g + x[1] * r[1] : x[1]) * r[0];
   });
@@ -165,7 +183,7 @@ IR_OP(SparseApplyKerasMomentum, SparseApplyKerasMomentum, (InOut, var), (InOut, 
       (In, indices), (In, momentum), (Bool, use_locking, false), (Bool, use_nesterov, false)) {
   (void)use_locking;
   const bool nesterov = use_nesterov;
-  sparse<2, 2>(op, {&var, &accum}, grad, indices, {&lr, &momentum}, [=](auto& x, auto g, const auto& r) {
+  sparse<2, 2>(op, {&var, &accum}, grad, indices, {*lr, *momentum}, [=](auto& x, auto g, const auto& r) {
     x[1] = x[1] * r[1] - g * r[0];
     x[0] += nesterov ? x[1] * r[1] - g * r[0] : x[1];
   });
@@ -175,7 +193,7 @@ ABOUT(SparseApplyAdadelta, Vector, "One Adadelta step of the rows of var that in
 IR_OP(SparseApplyAdadelta, SparseApplyAdadelta, (InOut, var), (InOut, accum), (InOut, accum_update), (In, lr),
       (In, rho), (In, epsilon), (In, grad), (In, indices), (Bool, use_locking, false)) {
   (void)use_locking;
-  sparse<3, 3>(op, {&var, &accum, &accum_update}, grad, indices, {&lr, &rho, &epsilon},
+  sparse<3, 3>(op, {&var, &accum, &accum_update}, grad, indices, {*lr, *rho, *epsilon},
                [](auto& x, auto g, const auto& r) {
                  x[1] = x[1] * r[1] + g * g * (1 - r[1]);
                  const auto step = std::sqrt(x[2] + r[2]) / std::sqrt(x[1] + r[2]) * g;
@@ -188,19 +206,14 @@ ABOUT(SparseApplyRMSProp, Vector, "One RMSProp step of the rows of var that indi
 IR_OP(SparseApplyRMSProp, SparseApplyRMSProp, (InOut, var), (InOut, ms), (InOut, mom), (In, lr), (In, rho),
       (In, momentum), (In, epsilon), (In, grad), (In, indices), (Bool, use_locking, false)) {
   (void)use_locking;
-  sparse<3, 4>(op, {&var, &ms, &mom}, grad, indices, {&lr, &rho, &momentum, &epsilon},
-               [](auto& x, auto g, const auto& r) {
-                 x[1] = x[1] * r[1] + g * g * (1 - r[1]);
-                 x[2] = x[2] * r[2] + r[0] * g / std::sqrt(x[1] + r[3]);
-                 x[0] -= x[2];
-               });
+  rms_prop(op, var, ms, mom, *lr, *rho, *momentum, *epsilon, grad, indices);
 }
 ABOUT(SparseApplyCenteredRMSProp, Vector, "One centred RMSProp step of the rows of var that indices name",
       "对 var 中 indices 所指各行做中心化 RMSProp 单步更新")
 IR_OP(SparseApplyCenteredRMSProp, SparseApplyCenteredRMSProp, (InOut, var), (InOut, mg), (InOut, ms), (InOut, mom),
       (In, lr), (In, rho), (In, momentum), (In, epsilon), (In, grad), (In, indices), (Bool, use_locking, false)) {
   (void)use_locking;
-  sparse<4, 4>(op, {&var, &mg, &ms, &mom}, grad, indices, {&lr, &rho, &momentum, &epsilon},
+  sparse<4, 4>(op, {&var, &mg, &ms, &mom}, grad, indices, {*lr, *rho, *momentum, *epsilon},
                [](auto& x, auto g, const auto& r) {
                  x[2] = x[2] * r[1] + g * g * (1 - r[1]);
                  x[1] = x[1] * r[1] + g * (1 - r[1]);
@@ -213,31 +226,61 @@ ABOUT(SparseApplyFtrl, Vector, "One step of Follow The Regularized Leader of the
 IR_OP(SparseApplyFtrl, SparseApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, indices),
       (In, lr), (In, l1), (In, l2), (In, lr_power), (Bool, use_locking, false)) {
   (void)use_locking;
-  ftrl(op, var, accum, linear, grad, indices, lr, l1, l2, nullptr, lr_power);
+  ftrl(op, var, accum, linear, grad, indices, *lr, *l1, *l2, nullptr, *lr_power);
 }
 IR_OP(SparseApplyFtrlV2, SparseApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, indices),
       (In, lr), (In, l1), (In, l2), (In, l2_shrinkage), (In, lr_power), (Bool, use_locking, false)) {
   (void)use_locking;
-  ftrl(op, var, accum, linear, grad, indices, lr, l1, l2, &l2_shrinkage, lr_power);
+  ftrl(op, var, accum, linear, grad, indices, *lr, *l1, *l2, &*l2_shrinkage, *lr_power);
 }
 ABOUT(SparseApplyProximalAdagrad, Vector, "An Adagrad step of the rows that indices name, then shrunk by l1 and l2",
       "对 indices 所指各行做 Adagrad 单步更新，并按 l1、l2 收缩")
 IR_OP(SparseApplyProximalAdagrad, SparseApplyProximalAdagrad, (InOut, var), (InOut, accum), (In, lr), (In, l1),
       (In, l2), (In, grad), (In, indices), (Bool, use_locking, false)) {
   (void)use_locking;
-  sparse<2, 3>(op, {&var, &accum}, grad, indices, {&lr, &l1, &l2}, [](auto& x, auto g, const auto& r) {
-    x[1] += g * g;
-    const auto rate = r[0] / std::sqrt(x[1]);
-    x[0] = shrunk(x[0] - g * rate, rate, r[1], r[2]);
-  });
+  proximal_adagrad(op, var, accum, *lr, *l1, *l2, grad, indices);
 }
 ABOUT(SparseApplyProximalGradientDescent, Vector, "A step of the rows that indices name, then shrunk by l1 and l2",
       "对 indices 所指各行做梯度下降单步更新，并按 l1、l2 收缩")
 IR_OP(SparseApplyProximalGradientDescent, SparseApplyProximalGradientDescent, (InOut, var), (In, alpha), (In, l1),
       (In, l2), (In, grad), (In, indices), (Bool, use_locking, false)) {
   (void)use_locking;
-  sparse<1, 3>(op, {&var}, grad, indices, {&alpha, &l1, &l2},
+  sparse<1, 3>(op, {&var}, grad, indices, {*alpha, *l1, *l2},
                [](auto& x, auto g, const auto& r) { x[0] = shrunk(x[0] - g * r[0], r[0], r[1], r[2]); });
+}
+
+// The same with rates that are attributes.
+IR_OP(SparseApplyAdagradD, SparseApplyAdagrad, (InOut, var), (InOut, accum), (In, grad), (In, indices), (Float, lr),
+      (Bool, use_locking, false), (Bool, update_slots, true)) {
+  (void)use_locking;
+  adagrad(op, var, accum, rate(op, lr), nullptr, grad, indices, update_slots);
+}
+IR_OP(SparseApplyAdagradV2D, SparseApplyAdagrad, (InOut, var), (InOut, accum), (In, grad), (In, indices), (Float, lr),
+      (Float, epsilon), (Bool, use_locking, false), (Bool, update_slots, true)) {
+  (void)use_locking;
+  const TensorView small = rate(op, epsilon);
+  adagrad(op, var, accum, rate(op, lr), &small, grad, indices, update_slots);
+}
+IR_OP(SparseApplyRMSPropD, SparseApplyRMSProp, (InOut, var), (InOut, ms), (InOut, mom), (In, lr), (In, grad),
+      (In, indices), (Float, rho), (Float, momentum), (Float, epsilon), (Bool, use_locking, false)) {
+  (void)use_locking;
+  rms_prop(op, var, ms, mom, *lr, rate(op, rho), rate(op, momentum), rate(op, epsilon), grad, indices);
+}
+IR_OP(SparseApplyFtrlD, SparseApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, indices),
+      (Float, lr), (Float, l1), (Float, l2), (Float, lr_power), (Bool, use_locking, false)) {
+  (void)use_locking;
+  ftrl(op, var, accum, linear, grad, indices, rate(op, lr), rate(op, l1), rate(op, l2), nullptr, rate(op, lr_power));
+}
+IR_OP(SparseApplyFtrlV2D, SparseApplyFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad), (In, indices),
+      (Float, lr), (Float, l1), (Float, l2), (Float, l2_shrinkage), (Float, lr_power), (Bool, use_locking, false)) {
+  (void)use_locking;
+  const TensorView shrinkage = rate(op, l2_shrinkage);
+  ftrl(op, var, accum, linear, grad, indices, rate(op, lr), rate(op, l1), rate(op, l2), &shrinkage, rate(op, lr_power));
+}
+IR_OP(SparseApplyProximalAdagradD, SparseApplyProximalAdagrad, (InOut, var), (InOut, accum), (In, lr), (In, l1),
+      (In, l2), (In, grad), (In, indices), (Bool, use_locking, false)) {
+  (void)use_locking;
+  proximal_adagrad(op, var, accum, *lr, *l1, *l2, grad, indices);
 }
 
 }  // namespace updraft
