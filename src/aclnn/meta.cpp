@@ -132,6 +132,27 @@ std::vector<HandleRef<T>> elements(HandlePool<T>& pool, const T* const* values, 
   return refs;
 }
 
+/// Operators take INT4 as eight in an INT32. The dimension whose elements lie side by side becomes that of the words;
+/// what has none of eight or a multiple of it stays as it is, and operators refuse it by its type.
+void pack_four_bits(TensorView& view, int64_t& offset) {
+  constexpr int64_t kInWord = 8;
+  TensorView words = view;
+  int packed = -1;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    if (packed < 0 && view.strides[d] == 1 && view.dims[d] > 0 && view.dims[d] % kInWord == 0) {
+      packed = d;
+      words.dims[d] /= kInWord;
+    } else {
+      if (view.dims[d] > 1 && view.strides[d] % kInWord != 0) return;
+      words.strides[d] /= kInWord;
+    }
+  }
+  if (packed < 0 || offset % kInWord != 0) return;
+  words.dtype = DType::Int32;
+  view = words;
+  offset /= kInWord;
+}
+
 // Arrays that clients release with delete[].
 void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
   require_pointer(dims, "the array");
@@ -160,6 +181,7 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
                     describe_shape(dims, static_cast<int>(rank)));
     TensorView view = TensorView::contiguous(nullptr, static_cast<DType>(type), dims, static_cast<int>(rank));
     if (strides) std::copy_n(strides, rank, view.strides);
+    if (view.dtype == DType::Int4) pack_four_bits(view, offset);
     const Extent extent = extent_in_memory(view, offset);
     aclTensor& t = *tensor_pool().create();
     t.view = view;

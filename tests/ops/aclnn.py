@@ -47,6 +47,13 @@ def prototypes():
     return found
 
 
+class FourBits:
+    """A tensor of packed words that is given as INT4: eight elements for each INT32."""
+
+    def __init__(self, words):
+        self.words = words
+
+
 class Arguments:
     """Handles of one call; they are destroyed when it has been made."""
 
@@ -59,12 +66,22 @@ class Arguments:
         return ctypes.c_void_p(handle)
 
     def tensor(self, t):
+        if isinstance(t, FourBits):
+            return self.four_bits(t.words)
         assert t.device.type == "npu"
         shape, strides = ((ctypes.c_int64 * t.dim())(*v) for v in (t.shape, t.stride()))
         storage = (ctypes.c_int64 * 1)(t.untyped_storage().nbytes() // t.element_size())
         return library().aclCreateTensor(shape, ctypes.c_uint64(t.dim()), TYPES[t.dtype], strides,
                                          ctypes.c_int64(t.storage_offset()), ND, storage, ctypes.c_uint64(1),
                                          ctypes.c_void_p(t.untyped_storage().data_ptr()))
+
+    @staticmethod
+    def four_bits(t):
+        shape = [n * 8 if stride == 1 else n for n, stride in zip(t.shape, t.stride())]
+        strides = [1 if stride == 1 else 8 * stride for stride in t.stride()]
+        dims = [(ctypes.c_int64 * t.dim())(*v) for v in (shape, strides)]
+        return library().aclCreateTensor(dims[0], ctypes.c_uint64(t.dim()), 29, dims[1], ctypes.c_int64(8 * t.storage_offset()), ND, dims[0],
+                                         ctypes.c_uint64(t.dim()), ctypes.c_void_p(t.untyped_storage().data_ptr()))
 
     @staticmethod
     def scalar(v):

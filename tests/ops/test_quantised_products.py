@@ -2,7 +2,7 @@
 import pytest
 import torch
 import torch_npu
-from aclnn import call
+from aclnn import FourBits, accepts, call
 
 I8, I32 = torch.int8, torch.int32
 
@@ -69,6 +69,21 @@ def test_products_are_exact(k, four):
     down = packed(b.t().contiguous()).npu().t() if four else b.t().contiguous().to(I8).npu().t()  # a transposed weight
     again = torch_npu.npu_quant_matmul(x.npu(), down, scale.npu(), pertoken_scale=by_row.npu(), output_dtype=torch.bfloat16)
     assert torch.equal(got.cpu(), again.cpu())
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_tensors_of_int4(down):
+    """MindSpore names the type INT4 and gives the dimensions of its elements; their number may fill no words."""
+    torch.manual_seed(2)
+    x, w, scale, shift = torch.randn(5, 16).half(), torch.randint(-8, 8, (16, 24)), torch.rand(24).half() + 0.1, torch.randn(24).half()
+    words = packed(w.t().contiguous()).npu().t() if down else packed(w).npu()
+    y = torch.empty(5, 24).half().npu()
+    call("aclnnWeightQuantBatchMatmulV2", x.npu(), FourBits(words), scale.npu(), shift.npu(), None, None, None, 0, y)
+    close(y, x.double() @ ((w + shift.double()) * scale.double()), 5e-3, 2e-2)
+    bytes_ = torch.empty(5, 2, dtype=I32, device="npu")
+    call("aclnnAscendQuantV3", x.npu(), torch.ones(1).half().npu(), None, False, "round", 29, -1, FourBits(bytes_))
+    assert torch.equal(bytes_.cpu(), packed(x.float().round().clamp(-8, 7)))
+    assert not accepts("aclnnWeightQuantBatchMatmulV2", x.npu(), FourBits(words[:, ::2]), scale.npu(), shift.npu(), None, None, None, 0, y)
 
 
 def test_int8_results_take_the_offset_of_the_words():
