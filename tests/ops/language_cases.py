@@ -125,6 +125,35 @@ def add_rest(case, r):
          want=lambda *_: torch.tensor([1, 3], dtype=torch.int32))
 
 
+def add_images(case, r):
+    photo = r(2, 4, 5, 3)
+    boxes = torch.tensor([[0.0, 0.0, 1.0, 1.0], [0.2, 0.1, 0.7, 0.9]])
+
+    def crops(v, b, i):
+        grid = []
+        for y1, x1, y2, x2 in b.tolist():
+            rows, columns = (torch.linspace(2 * low - 1, 2 * high - 1, n) for low, high, n in ((y1, y2, 3), (x1, x2, 2)))
+            grid.append(torch.stack(torch.meshgrid(rows, columns, indexing="ij")[::-1], -1))
+        return F.grid_sample(v.permute(0, 3, 1, 2)[i.long()], torch.stack(grid), align_corners=True).permute(0, 2, 3, 1)
+    case("CropAndResizeD", photo, boxes, torch.tensor([1, 0], dtype=torch.int32), crop_size=[3, 2], want=crops)
+    case("ParallelConcat", r(1, 4), r(1, 4) + 1, shape=[2, 4], N=2, want=lambda a, b: torch.cat([a, b]))
+    signal, window = r(2, 64), torch.hann_window(16)
+    case("STFT", signal, window, n_fft=16, want=lambda v, w: torch.stft(v, 16, window=w, center=False, return_complex=True))
+    case("STFT", signal[0], None, n_fft=16, hop_length=8, onesided=False, return_complex=False, normalized=True, want=lambda v, _: torch.view_as_real(torch.stft(
+        v, 16, 8, window=torch.ones(16), center=False, normalized=True, onesided=False, return_complex=True)))
+    line, image = r(2, 3, 5), r(2, 3, 5, 4)
+    case("ResizeD", line, sizes=[9], mode="linear", want=lambda v: F.interpolate(v, 9, mode="linear"))
+    case("ResizeD", image, sizes=[7, 9], mode="cubic", coordinate_transformation_mode="align_corners",
+         want=lambda v: F.interpolate(v, (7, 9), mode="bicubic", align_corners=True))
+    case("ResizeGradD", r(2, 3, 9), original_size=[2, 3, 5], mode="linear",
+         want=lambda g: gradient(lambda v: F.interpolate(v, 9, mode="linear"), line, by=g)[0])
+    case("ResizeGradD", r(2, 3, 7, 9), original_size=[2, 3, 5, 4], mode="cubic",
+         want=lambda g: gradient(lambda v: F.interpolate(v, (7, 9), mode="bicubic"), image, by=g)[0])
+    certain = torch.tensor([[0.0, 50.0, 0.0], [80.0, 1.0, 2.0]])  # what is drawn is known
+    case("Multinomial", certain, const([4]), seed=3, want=lambda v, _: torch.tensor([[1] * 4, [0] * 4]))
+    case("Multinomial", certain.half(), const([2]), seed=3, dtype=torch.int32, want=lambda v, _: torch.tensor([[1] * 2, [0] * 2], dtype=torch.int32))
+
+
 def add_cases(case, r):
-    for part in (add_attention, add_quantised, add_rest):
+    for part in (add_attention, add_quantised, add_rest, add_images):
         part(case, r)

@@ -689,6 +689,12 @@ def test_byte_masks_of_dropout():
     assert torch.equal(mask, call("DropOutGenMaskV3", const([30, 40]), const([0.75], torch.float32), seed=5)[0])
 
 
+def test_truth_values_of_dropout():
+    mask, = call("DropOutGenMaskV4", const([30, 40]), const([0.75], torch.float32), seed=5)
+    assert mask.dtype == torch.bool and list(mask.shape) == [30, 40] and 820 < mask.sum() < 980
+    assert torch.equal(mask, call("DropOutGenMaskV4", const([30, 40]), const([0.75], torch.float32), seed=5)[0])
+
+
 def test_dropout_keeps_what_its_mask_says():
     ones = torch.ones(1000)
     mask, = call("DropOutGenMask", const([1000]), const([0.75], torch.float32), seed=5)
@@ -729,7 +735,7 @@ def test_every_row_is_run_or_listed():
     unrun = set(UNRUN.read_text().split()) if UNRUN.exists() else set()
     rows_ = set(operators())
     assert not set(CASES) - rows_, f"no such rows: {set(CASES) - rows_}"
-    here = {"DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3"}
+    here = {"DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3", "DropOutGenMaskV4"}
     missing = rows_ - set(CASES) - unrun - here - ELSEWHERE
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"

@@ -213,4 +213,10 @@ IR_OP(MatrixTriangularSolve, MatrixTriangularSolve, (In, matrix), (In, rhs), (Ou
   call(op, "aclnnTriangularSolve", rhs, matrix, !lower, adjoint, false, y, kept);
 }
 
+IR_OP(STFT, aclStft, (In, x), (OptIn, window), (Out, y), (Int, hop_length, 0), (Int, win_length, 0),
+      (Bool, normalized, false), (Bool, onesided, true), (Bool, return_complex, true), (Int, n_fft)) {
+  const int64_t hop = hop_length ? hop_length : n_fft / 4, width = win_length ? win_length : n_fft;
+  call(op, "aclStft", x, window, y, n_fft, hop, width, normalized, onesided, return_complex);
+}
+
 }  // namespace updraft

@@ -88,6 +88,31 @@ IR_OP(DropOutGenMaskV3, DropOutGenMaskV3, (In, shape), (In, prob), (Out, y), (In
   const Seeds s = seeds_of(seed, seed2);
   call(op, "aclnnInplaceBernoulli", y, 1 - drop_of(op, "prob", prob), s.seed, s.offset);
 }
+ABOUT(DropOutGenMaskV4, Vector, "A mask of dropout as truth values: true with probability prob",
+      "布尔值的 dropout 掩码，以概率 prob 为真")
+IR_OP(DropOutGenMaskV4, DropOutGenMaskV4, (In, shape), (In, prob), (Out, y), (Int, seed, 0), (Int, seed2, 0),
+      (Type, dtype, DType::Bool)) {
+  op.require(dtype == DType::Bool, "attribute dtype is {}, want BOOL", name_of(dtype));
+  ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), DType::Bool);
+  const Seeds s = seeds_of(seed, seed2);
+  call(op, "aclnnInplaceBernoulli", y, 1 - drop_of(op, "prob", prob), s.seed, s.offset);
+}
+// logits are logarithms that nobody has normalised.
+IR_OP(Multinomial, aclnnMultinomial, (In, logits), (In, num_samples), (Out, y), (Type, dtype, DType::Int64),
+      (Int, seed, 0), (Int, seed2, 0)) {
+  op.require(logits->rank == 2, "logits is {}, want rows of them", describe(*logits));
+  const int64_t count = integer_of(op, "num_samples", num_samples.handle);
+  ir::result(op, "y", *y, {logits->dims[0], count}, dtype);
+  op.require(y->dtype == DType::Int64 || y->dtype == DType::Int32, "y is {}, want INT32 or INT64", describe(*y));
+  const TensorView probabilities = ir::temporary(op, DType::Float, ir::dims_of(*logits)),
+                   drawn = ir::temporary(op, DType::Int64, {logits->dims[0], count});
+  Temp wide(DType::Float);
+  call(op, "aclnnCast", logits, DType::Float, wide);
+  call(op, "aclnnSoftmax", *wide, -1, probabilities);
+  const Seeds s = seeds_of(seed, seed2);
+  call(op, "aclnnMultinomial", probabilities, count, true, s.seed, s.offset, drawn);
+  ir::copy(op, "y", drawn, y, dtype);
+}
 ABOUT(DropOutDoMaskV3, Vector, "y = x / keep_prob where the byte of mask is 1, else 0",
       "mask 字节为 1 处取 x / keep_prob，其余为 0")
 IR_OP(DropOutDoMaskV3, DropOutDoMaskV3, (In, x), (In, mask), (In, keep_prob), (Out, y)) {

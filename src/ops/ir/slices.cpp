@@ -326,6 +326,11 @@ IR_OP(Pack, aclnnStack, (Tensors, x), (Out, y), (Int, axis, 0), (Int, N)) {
   ir::result(op, "y", *y, dims, x[0].dtype);
   call(op, "aclnnStack", x, d, y);
 }
+IR_OP(ParallelConcat, aclnnCat, (Tensors, values), (Out, output_data), (Ints, shape), (Int, N)) {
+  op.require(static_cast<int64_t>(values.size()) == N, "values has {} tensors, attribute N is {}", values.size(), N);
+  ir::result(op, "output_data", *output_data, *shape, values[0].dtype);
+  call(op, "aclnnCat", values, 0, output_data);
+}
 IR_OP(Concat, aclnnCat, (In, concat_dim), (Tensors, x), (Out, y), (Int, N, 1)) {
   concatenate(op, x, integer_of(op, "concat_dim", concat_dim.handle), N, y);
 }

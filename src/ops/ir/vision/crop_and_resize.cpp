@@ -79,19 +79,18 @@ void require_images(const Op& op, const char* name, const TensorView& v) {
 
 }  // namespace
 
-ABOUT(CropAndResize, AICPU, "Boxes cut out of images and brought to one size", "从图像中裁剪各框并缩放到同一尺寸")
-IR_OP(CropAndResize, CropAndResize, (In, x), (In, boxes), (In, box_index), (In, crop_size), (Out, y),
-      (Float, extrapolation_value, 0), (Text, method, "bilinear")) {
+namespace {
+void cut(Op& op, const In& x, const In& boxes, const In& box_index, const Dims& crop, float extrapolation,
+         const char* method, const Out& y) {
   require_images(op, "x", *x);
   const bool nearest = is_nearest(op, method);
-  const Dims crop = op.integers("crop_size", crop_size.handle);
   op.require(crop.size() == 2, "crop_size has {} values, want 2", crop.size());
   const Boxes plan(op, boxes, box_index, ir::dims_of(*x), crop[0], crop[1]);
   const int64_t depth = x->dims[3];
   ir::result(op, "y", *y, {boxes->dims[0], crop[0], crop[1], depth}, DType::Float);
   op.work(y->numel() * 8);
   op.kernel_scratch(static_cast<size_t>(x->numel() + y->numel()) * sizeof(float));
-  op.launch([=, from = *x, to = *y, outside = static_cast<float>(extrapolation_value)] {
+  op.launch([=, from = *x, to = *y, outside = extrapolation] {
     ScratchScope scratch;
     const float* image = linalg::dense_copy<float>(from, scratch);
     const linalg::Result<float> made(to, scratch);
@@ -117,6 +116,17 @@ IR_OP(CropAndResize, CropAndResize, (In, x), (In, boxes), (In, box_index), (In, 
     });
     made.give();
   });
+}
+}  // namespace
+
+ABOUT(CropAndResize, AICPU, "Boxes cut out of images and brought to one size", "从图像中裁剪各框并缩放到同一尺寸")
+IR_OP(CropAndResize, CropAndResize, (In, x), (In, boxes), (In, box_index), (In, crop_size), (Out, y),
+      (Float, extrapolation_value, 0), (Text, method, "bilinear")) {
+  cut(op, x, boxes, box_index, op.integers("crop_size", crop_size.handle), extrapolation_value, method, y);
+}
+IR_OP(CropAndResizeD, CropAndResize, (In, x), (In, boxes), (In, box_index), (Out, y), (Ints, crop_size),
+      (Float, extrapolation_value, 0), (Text, method, "bilinear")) {
+  cut(op, x, boxes, box_index, *crop_size, extrapolation_value, method, y);
 }
 
 ABOUT(CropAndResizeGradImage, AICPU, "Gradient of CropAndResize for the images", "CropAndResize 对图像的反向梯度")

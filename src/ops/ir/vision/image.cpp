@@ -123,6 +123,57 @@ IR_OP(ResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y),
   call(op, "aclnnUpsampleBicubic2d", images, to, align_corners, kFromSizes, kFromSizes, y);
 }
 
+// --- linearly along one dimension, or by cubic curves along two ------------------------------------------------------
+namespace {
+struct Curve {
+  bool cubic, corners;
+};
+Curve curve_of(const Op& op, const char* mode, const char* coordinates, const Ints& roi, const TensorView& image) {
+  const std::string_view how = mode, where = coordinates;
+  op.require(how == "linear" || how == "cubic", "attribute mode is \"{}\", want linear or cubic", how);
+  op.require(where == "half_pixel" || where == "pytorch_half_pixel" || where == "align_corners",
+             "attribute coordinate_transformation_mode is \"{}\", want half_pixel, pytorch_half_pixel or align_corners",
+             where);
+  op.require(roi.size() == 0, "attribute roi has {} values, want none", roi.size());
+  const bool cubic = how == "cubic";
+  op.require(image.rank == (cubic ? 4 : 3), "x is {}, want {} dimensions for \"{}\"", describe(image), cubic ? 4 : 3,
+             how);
+  return {cubic, where == "align_corners"};
+}
+/// The factor of dimension d, or 0: it follows from the sizes.
+double factor(const Floats& scales, size_t d) { return d < scales.size() ? static_cast<double>(scales[d]) : 0; }
+}  // namespace
+IR_OP(ResizeD, Resize, (In, x), (Out, y), (Ints, sizes), (Floats, scales, nullptr), (Ints, roi, nullptr),
+      (Text, coordinate_transformation_mode, "half_pixel"), (Float, cubic_coeff_a, -0.75f), (Int, exclude_outside, 0),
+      (Float, extrapolation_value, 0), (Text, mode, "nearest"), (Text, nearest_mode, "round_prefer_floor")) {
+  (void)extrapolation_value, (void)nearest_mode;  // of modes that are refused
+  ir::want(op, "cubic_coeff_a", cubic_coeff_a, -0.75f);
+  ir::want(op, "exclude_outside", exclude_outside, int64_t{0});
+  const Curve c = curve_of(op, mode, coordinate_transformation_mode, roi, *x);
+  const size_t spatial = c.cubic ? 2 : 1;
+  op.require(sizes.size() == spatial, "attribute sizes has {} values, want {}", sizes.size(), spatial);
+  Dims dims = ir::dims_of(*x);
+  for (size_t d = 0; d < spatial; ++d) dims[2 + d] = sizes[d];
+  ir::result(op, "y", *y, dims, x->dtype);
+  if (c.cubic) call(op, "aclnnUpsampleBicubic2d", x, sizes, c.corners, factor(scales, 0), factor(scales, 1), y);
+  else call(op, "aclnnUpsampleLinear1d", x, sizes, c.corners, factor(scales, 0), y);
+}
+IR_OP(ResizeGradD, Resize, (In, grads), (Out, y), (Ints, original_size), (Ints, roi, nullptr),
+      (Floats, scales, nullptr), (Text, coordinate_transformation_mode, "half_pixel"), (Float, cubic_coeff_a, -0.75f),
+      (Int, exclude_outside, 0), (Float, extrapolation_value, 0), (Text, mode, "nearest"),
+      (Text, nearest_mode, "round_prefer_floor")) {
+  (void)extrapolation_value, (void)nearest_mode;  // of modes that are refused
+  ir::want(op, "cubic_coeff_a", cubic_coeff_a, -0.75f);
+  ir::want(op, "exclude_outside", exclude_outside, int64_t{0});
+  const Curve c = curve_of(op, mode, coordinate_transformation_mode, roi, *grads);
+  ir::result(op, "y", *y, *original_size, grads->dtype);
+  if (c.cubic)
+    return call(op, "aclnnUpsampleBicubic2dBackward", grads, last_two(*grads), original_size, c.corners,
+                factor(scales, 0), factor(scales, 1), y);
+  call(op, "aclnnUpsampleLinear1dBackward", grads, Dims{grads->dims[2]}, original_size, c.corners, factor(scales, 0),
+       y);
+}
+
 // --- sampling -----------------------------------------------------------------------------------------------------
 namespace {
 struct Sampling {
