@@ -340,6 +340,29 @@ def quantised_and_grouped_products():
 
 
 @program
+def experts_by_torch_npu():
+    """What mixtures of experts call beside their products, and how language models quantise what they keep."""
+    def f(x, bias, experts, scales, rows, counts, scale, ends, cache, places):
+        kept = cache.clone()
+        torch_npu.npu_quant_scatter_(kept, places, x[:2, None, None], scale)
+        routed = torch_npu.npu_moe_init_routing_v2(x, experts, active_num=10, expert_num=4, expert_tokens_num_type=1, expert_tokens_num_flag=True,
+                                                   active_expert_range=[0, 4], quant_mode=-1)
+        return [*torch_npu.npu_moe_gating_top_k(x, 2, bias=bias.half(), k_group=1, group_count=1, norm_type=1)[:2], *routed[:3],
+                torch_npu.npu_moe_finalize_routing(routed[0], None, None, None, scales, routed[1], experts, 2),
+                *torch_npu.npu_moe_re_routing(rows, counts), torch_npu.npu_group_quant(x, bias[None].expand(4, -1).contiguous(), ends, dst_dtype=torch.int8),
+                *torch_npu.npu_dynamic_quant_asymmetric(x), *torch_npu.npu_add_rms_norm_dynamic_quant(x, x * 2, bias.half())[::3],
+                *[t for g in (torch._foreach_acos, torch._foreach_asin, torch._foreach_atan) for t in g([x.float() / 9, x.float() / 10])], kept]
+
+    torch.manual_seed(11)
+    x, bias = torch.randn(5, 16).half(), torch.randn(16)
+    experts, scales = torch.randint(0, 4, (5, 2), dtype=torch.int32), torch.rand(5, 2).half()
+    rows, counts = torch.randn(7, 16).half(), torch.tensor([[1, 2], [3, 1]])
+    cache, places = torch.zeros(2, 1, 6, 16, dtype=torch.int8), torch.tensor([1, 4])
+    given = [t.npu() for t in (x, bias, experts, scales, rows, counts, torch.rand(1, 16).bfloat16() + 0.5, torch.tensor([1, 2, 4, 5]), cache, places)]
+    return compiled(f)(*given), f(*given)
+
+
+@program
 def training_of_attention():
     def step(run):
         torch.manual_seed(9)

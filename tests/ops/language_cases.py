@@ -41,6 +41,24 @@ def add_attention(case, r):
     case("ApplyRotaryPosEmb", r(2, 4, 2, 8), r(2, 4, 1, 8), angles.cos(), angles.sin(), want=lambda a, b, *_: [turned(a), turned(b)])
 
 
+    scores, places = r(2, 3, 4, 5, 5), r(3, 5, 5).reshape(1, 1, 3, 5, 5)
+    case("MaskedSoftmaxWithRelPosBias", scores.permute(0, 2, 1, 3, 4).contiguous(), None, places, scale_value=0.5,
+         want=lambda v, _, b: (v * 0.5 + b).softmax(-1))
+    kv, gamma, cache = r(2, 1, 1, 12), r(8), r(2, 1, 6, 4)
+    angle, at = r(2, 1, 1, 4), torch.tensor([3, 5])
+
+    def cached(v, g, c, s, i, k_cache, c_cache, *_):
+        latent, rope = v.double().split([8, 4], -1)
+        latent = latent * (latent.pow(2).mean(-1, True) + 1e-5).rsqrt() * g.double()
+        rope = torch.cat([rope[..., ::2], rope[..., 1::2]], -1)  # pairs of neighbours are turned
+        rope = rope * c.double() + torch.cat([-rope[..., 2:], rope[..., :2]], -1) * s.double()
+        for n in range(2):
+            k_cache, c_cache = k_cache.clone(), c_cache.clone()
+            k_cache[n, :, at[n]], c_cache[n, :, at[n]] = rope[n, :, 0].float(), latent[n, :, 0].float()
+        return [k_cache, c_cache, rope.float(), latent.float()]
+    case("KvRmsNormRopeCache", kv, gamma, angle.cos(), angle.sin(), at[:, None], cache, r(2, 1, 6, 8), *[None] * 5, is_output_kv=True, want=cached)
+
+
 def add_quantised(case, r):
     def bytes_(*shape, low=-100, high=100, dtype=torch.int8):
         return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(7)).to(dtype)

@@ -41,7 +41,7 @@ def number(text):
         return float(f"{float(text.rstrip('f')):.6g}")
     except ValueError:
         return {"true": 1.0, "false": 0.0, "DT_FLOAT": 0.0, "DT_INT8": 2.0, "DT_INT32": 3.0, "DT_INT64": 9.0, "DT_FLOAT16": 1.0, "DT_BOOL": 12.0, "DT_COMPLEX64": 16.0,
-                "DT_UNDEFINED": None}.get(text, text.strip('"'))
+                "DT_UNDEFINED": None}.get(text, text.strip("\"'"))
 
 
 def plain(default):

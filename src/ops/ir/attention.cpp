@@ -77,6 +77,11 @@ IR_OP(NpuFusionAttentionGradV3, NpuFusionAttentionGradV3, (In, query), (In, key)
   }
   call_step(op, "aclnnFlashAttentionScoreGradV3", arguments);
 }
+IR_OP(MaskedSoftmaxWithRelPosBias, aclnnMaskedSoftmaxWithRelPosBias, (In, x), (OptIn, atten_mask),
+      (In, relative_pos_bias), (Out, y), (Float, scale_value, 1), (Int, inner_precision_mode, 0)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnMaskedSoftmaxWithRelPosBias", x, atten_mask, relative_pos_bias, scale_value, inner_precision_mode, y);
+}
 IR_OP(ApplyRotaryPosEmb, aclnnApplyRotaryPosEmbV2, (InOut, query), (InOut, key), (In, cos), (In, sin), (Int, layout, 1),
       (Text, rotary_mode, "half")) {
   call(op, "aclnnApplyRotaryPosEmbV2", query, key, cos, sin, layout, rotary_mode);

@@ -18,6 +18,10 @@ namespace updraft {
 UNARY(ForeachAbs)
 UNARY(ForeachAcos)
 UNARY(ForeachAsin)
+// as torch's functions are named
+IR_OP(ForeachACos, aclnnForeachAcos, (Tensors, x), (OutTensors, y)) { call(op, "aclnnForeachAcos", x, y); }
+IR_OP(ForeachASin, aclnnForeachAsin, (Tensors, x), (OutTensors, y)) { call(op, "aclnnForeachAsin", x, y); }
+IR_OP(ForeachATan, aclnnForeachAtan, (Tensors, x), (OutTensors, y)) { call(op, "aclnnForeachAtan", x, y); }
 UNARY(ForeachAtan)
 UNARY(ForeachCos)
 UNARY(ForeachCosh)

@@ -26,6 +26,14 @@ IR_OP(IncreFlashAttention, aclnnIncreFlashAttentionV4, (In, query), (Tensors, ke
        scale_value, input_layout, num_key_value_heads, block_size, inner_precise, attention_out);
 }
 
+IR_OP(KvRmsNormRopeCache, aclnnKvRmsNormRopeCache, (In, kv), (In, gamma), (In, cos), (In, sin), (In, index),
+      (InOut, k_cache), (InOut, ckv_cache), (OptIn, k_rope_scale), (OptIn, c_kv_scale), (OptIn, k_rope_offset),
+      (OptIn, c_kv_offset), (OptIn, v), (Out, k_rope), (Out, c_kv), (Float, epsilon, 1e-5f), (Text, cache_mode, "Norm"),
+      (Bool, is_output_kv, false)) {
+  op.require(!v, "v is given, want none: it is a part of kv");
+  call(op, "aclnnKvRmsNormRopeCache", kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale, c_kv_scale,
+       k_rope_offset, c_kv_offset, epsilon, cache_mode, is_output_kv, k_rope, c_kv);
+}
 IR_OP(FusedInferAttentionScore, aclnnFusedInferAttentionScoreV4, (In, query), (Tensors, key), (Tensors, value),
       (OptIn, pse_shift), (OptIn, atten_mask), (OptIn, actual_seq_lengths), (OptIn, actual_seq_lengths_kv),
       (OptIn, dequant_scale1), (OptIn, quant_scale1), (OptIn, dequant_scale2), (OptIn, quant_scale2),

@@ -25,4 +25,57 @@ IR_OP(DynamicQuant, aclnnDynamicQuantV2, (In, x), (OptIn, smooth_scales), (OptIn
   call(op, "aclnnDynamicQuantV2", x, smooth_scales, group_index, dst_type, y, scale, nullptr);
 }
 
+IR_OP(DynamicQuantV2, aclnnDynamicQuantV2, (In, x), (OptIn, smooth_scales), (OptIn, group_index), (Out, y),
+      (Out, scale), (Out, offset), (Int, dst_type, 2)) {
+  call(op, "aclnnDynamicQuantV2", x, smooth_scales, group_index, dst_type, y, scale, offset);
+}
+IR_OP(AddRmsNormDynamicQuant, aclnnAddRmsNormDynamicQuantV2, (In, x1), (In, x2), (In, gamma), (OptIn, smooth_scale1),
+      (OptIn, smooth_scale2), (OptIn, beta), (Out, y1), (Out, y2), (Out, x), (Out, scale1), (Out, scale2),
+      (Float, epsilon, 1e-6f), (Bools, output_mask, nullptr), (Int, dst_type, 2)) {
+  ir::want(op, "dst_type", dst_type, static_cast<int64_t>(DType::Int8));
+  const StepArgument mask = output_mask.size() ? StepArgument(output_mask) : StepArgument(nullptr);
+  call(op, "aclnnAddRmsNormDynamicQuantV2", x1, x2, gamma, smooth_scale1, smooth_scale2, beta, epsilon, mask, y1, y2, x,
+       scale1, scale2);
+}
+IR_OP(GroupQuant, aclnnGroupQuant, (In, x), (In, scale), (In, group_index), (OptIn, offset), (Out, y),
+      (Int, dst_type, 2)) {
+  if (dst_type == static_cast<int64_t>(DType::Int8)) op.result_like("y", *y, *x, DType::Int8);
+  call(op, "aclnnGroupQuant", x, scale, group_index, offset, dst_type, y);
+}
+IR_OP(MoeGatingTopK, aclnnMoeGatingTopK, (In, x), (OptIn, bias), (OptIn, input_ids), (OptIn, tid2eid), (Out, y),
+      (Out, expert_idx), (Out, y2), (Int, k), (Int, k_group, 1), (Int, group_count, 1), (Int, group_select_mode, 0),
+      (Int, renorm, 0), (Int, norm_type, 0), (Bool, out_flag, false), (Float, routed_scaling_factor, 1),
+      (Float, eps, 1e-20f)) {
+  op.require(!input_ids && !tid2eid,
+             "input_ids or tid2eid is given, want neither: experts by tokens are not implemented");
+  if (!out_flag) op.result_like("y2", *y2, *x, DType::Float);
+  call(op, "aclnnMoeGatingTopK", x, bias, k, k_group, group_count, group_select_mode, renorm, norm_type, out_flag,
+       routed_scaling_factor, eps, y, expert_idx, out_flag ? StepArgument(y2) : StepArgument(nullptr));
+}
+IR_OP(MoeInitRoutingV3, aclnnMoeInitRoutingV3, (In, x), (In, expert_idx), (OptIn, scale), (OptIn, offset),
+      (Out, expanded_x), (Out, expanded_row_idx), (Out, expert_tokens_count_or_cumsum), (Out, expanded_scale),
+      (Int, active_num, -1), (Int, expert_capacity, -1), (Int, expert_num, -1), (Int, drop_pad_mode, 0),
+      (Int, expert_tokens_num_type, 0), (Bool, expert_tokens_num_flag, false), (Int, quant_mode, -1),
+      (Ints, active_expert_range, nullptr), (Int, row_idx_type, 0)) {
+  const StepArgument range = active_expert_range.size() ? StepArgument(active_expert_range) : StepArgument(nullptr);
+  call(op, "aclnnMoeInitRoutingV3", x, expert_idx, scale, offset, active_num, expert_capacity, expert_num,
+       drop_pad_mode, expert_tokens_num_type, expert_tokens_num_flag, quant_mode, range, row_idx_type, expanded_x,
+       expanded_row_idx, expert_tokens_count_or_cumsum, expanded_scale);
+}
+IR_OP(MoeFinalizeRoutingV2, aclnnMoeFinalizeRoutingV2, (In, expanded_x), (In, expanded_row_idx), (OptIn, x1),
+      (OptIn, x2), (OptIn, bias), (OptIn, scales), (OptIn, expert_idx), (Out, y), (Int, drop_pad_mode, 0),
+      (Int, K, 1)) {
+  (void)K;  // scales says it, too
+  call(op, "aclnnMoeFinalizeRoutingV2", expanded_x, expanded_row_idx, x1, x2, bias, scales, expert_idx, drop_pad_mode,
+       y);
+}
+IR_OP(MoeReRouting, aclnnMoeReRouting, (In, tokens), (In, expert_token_num_per_rank), (OptIn, per_token_scales),
+      (Out, permute_tokens), (Out, permute_per_token_scales), (Out, permute_token_idx), (Out, expert_token_num),
+      (Int, expert_token_num_type, 1), (Int, idx_type, 0)) {
+  if (!per_token_scales) ir::suggest(op, *permute_per_token_scales, {tokens->dims[0]}, DType::Float);
+  call(op, "aclnnMoeReRouting", tokens, expert_token_num_per_rank, per_token_scales, expert_token_num_type, idx_type,
+       permute_tokens, per_token_scales ? StepArgument(permute_per_token_scales) : StepArgument(nullptr),
+       permute_token_idx, expert_token_num);
+}
+
 }  // namespace updraft

@@ -381,4 +381,13 @@ IR_OP(EmbeddingDenseGrad, aclnnEmbeddingDenseBackward, (In, grad), (In, indices)
 
 IR_OP(Where, aclnnNonzero, (In, x), (Out, y)) { call(op, "aclnnNonzero", x, y); }
 
+IR_OP(QuantUpdateScatter, aclnnInplaceQuantScatter, (InOut, var), (In, indices), (In, updates), (In, quant_scales),
+      (OptIn, quant_zero_points), (Text, reduce), (Int, axis, -2), (Int, quant_axis, -1), (Text, round_mode, "rint")) {
+  ir::want(op, "reduce", reduce, "update");
+  ir::want(op, "round_mode", round_mode, "rint");
+  constexpr int64_t kUpdate = 1;
+  call(op, "aclnnInplaceQuantScatter", var, indices, updates, quant_scales, quant_zero_points, axis, quant_axis,
+       kUpdate);
+}
+
 }  // namespace updraft
