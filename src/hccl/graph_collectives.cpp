@@ -74,6 +74,14 @@ void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const st
     failed = HcclSend(x->data, count(*x), type_of(node, x->dtype), number("dest_rank"), comm, on);
   } else if (type == "HcomReceive") {
     failed = HcclRecv(y->data, count(*y), type_of(node, y->dtype), number("src_rank"), comm, on);
+  } else if (type == "HcomAllToAll") {
+    uint32_t ranks = 1;
+    failed = HcclGetRankSize(comm, &ranks);
+    if (!failed && count(*x) % ranks)
+      throw Error(code::kAclnnParamInvalid, "{} ({}): x has {} elements, want a multiple of the {} ranks", node.name(),
+                  type, count(*x), ranks);
+    const auto dtype = type_of(node, x->dtype);
+    if (!failed) failed = HcclAlltoAll(x->data, count(*x) / ranks, dtype, y->data, count(*x) / ranks, dtype, comm, on);
   } else if (type == "HcomAllToAllV") {
     const auto sent = numbers(inputs.at(1)), sent_at = numbers(inputs.at(2)), got = numbers(inputs.at(3)),
                got_at = numbers(inputs.at(4));

@@ -61,6 +61,11 @@ def reduce_scatter():
 
 
 @program
+def all_to_all():
+    return both(lambda x: funcol.all_to_all_single(x * 2, None, None, dist.group.WORLD) + 1, own(4, 3))
+
+
+@program
 def broadcast():
     return both(lambda x: funcol.broadcast(x * 3, 1, dist.group.WORLD) - 1, own(4, 3))
 

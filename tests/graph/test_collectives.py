@@ -10,7 +10,7 @@ import sys
 import pytest
 
 RANKS = 2
-NAMES = ["all_reduce", "all_reduce_twice_of_the_largest", "all_gather", "reduce_scatter", "broadcast", "data_parallel_training"]
+NAMES = ["all_reduce", "all_reduce_twice_of_the_largest", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "data_parallel_training"]
 
 
 @pytest.fixture(scope="module")

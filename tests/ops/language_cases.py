@@ -143,6 +143,30 @@ def add_rest(case, r):
          want=lambda *_: torch.tensor([1, 3], dtype=torch.int32))
 
 
+def add_routers(case, r):
+    number = lambda v, t=torch.int64: const(v, t)  # noqa: E731
+    x = torch.tensor([[[0, 1], [1, 3], [3, 2], [2, 2], [2, 0]], [[1, 1], [1, 1], [0, 3], [0, 0], [1, 3]]], dtype=torch.int32)
+    chances = torch.tensor([0.25, 0.25, 0.5, 0.125, 0.25, 0.25, 0.125, 0.25, 0.625, 0.25]).repeat(2).reshape(2, 5, 2)
+
+    def routed(v, capacity, experts, choices_first, threshold=None, probability=None):
+        dispatch, combine = torch.zeros(2, 4, 2, dtype=torch.int32), torch.zeros_like(v)
+        for b in range(2):
+            counts = [0] * 4
+            order = [(t, k) for k in range(2) for t in range(5)] if choices_first else [(t, k) for t in range(5) for k in range(2)]
+            for t, k in order:
+                e = int(v[b, t, k])
+                fits = counts[e] < 2 and (threshold is None or float(probability[b, t, :k + 1].sum()) < threshold)
+                if fits:
+                    dispatch[b, e, counts[e]] = t + 1
+                    counts[e] += 1
+                combine[b, t, k] = 3 * e + (counts[e] if fits else 0)
+        return [dispatch, combine]
+    for first in (0, 1):
+        case("CustTopKRouter", x, number(2), number(4), number(first), want=lambda v, c, e, d, f=first: routed(v, 2, 4, f))
+        case("CustTopPRouter", x, number(2), number(4), number(first), number(0.5, torch.float32), chances,
+             want=lambda v, c, e, d, t, p, f=first: routed(v, 2, 4, f, 0.5, p))
+
+
 def add_images(case, r):
     photo = r(2, 4, 5, 3)
     boxes = torch.tensor([[0.0, 0.0, 1.0, 1.0], [0.2, 0.1, 0.7, 0.9]])
@@ -173,5 +197,5 @@ def add_images(case, r):
 
 
 def add_cases(case, r):
-    for part in (add_attention, add_quantised, add_rest, add_images):
+    for part in (add_attention, add_quantised, add_rest, add_routers, add_images):
         part(case, r)

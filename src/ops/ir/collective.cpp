@@ -64,6 +64,12 @@ IR_OP(HcomBroadcast, HcomBroadcast, (Tensors, x), (OutTensors, y), (Int, root_ra
   }
   leave_to_the_graph(op, root_rank, group, fusion, fusion_id);
 }
+ABOUT(HcomAllToAll, AICPU, "Each rank of group sends an equal part of x to each other",
+      "group 中每个 rank 将 x 等分后发送给各 rank")
+IR_OP(HcomAllToAll, HcomAllToAll, (In, x), (Out, y), (Text, group)) {
+  op.result_like("y", *y, *x, x->dtype);
+  leave_to_the_graph(op, group);
+}
 ABOUT(HcomAllToAllV, AICPU, "Each rank of group sends a part of send_data to each other",
       "group 中每个 rank 向其他 rank 各发送 send_data 的一部分")
 IR_OP(HcomAllToAllV, HcomAllToAllV, (In, send_data), (In, send_counts), (In, send_displacements), (In, recv_counts),

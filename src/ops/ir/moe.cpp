@@ -1,7 +1,85 @@
 // Mixtures of experts: their operators of the C interface, by the names of graphs.
+#include "kernels/pipeline.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
+namespace {
+
+/// Where tokens go: x [B, tokens, K] names experts, each of which takes `capacity` tokens of a batch.
+struct Router {
+  int64_t capacity, experts;
+  bool first_choices_first;  ///< of all tokens, before any second choice; otherwise token after token
+
+  Router(Op& op, const In& x, const In& capacity_, const In& expert_num, const In& drop_type, const Out& dispatch,
+         const Out& combine)
+      : capacity(integer_of(op, "capacity", capacity_.handle)),
+        experts(integer_of(op, "expert_num", expert_num.handle)),
+        first_choices_first(integer_of(op, "drop_type", drop_type.handle) == 1) {
+    const int64_t how = integer_of(op, "drop_type", drop_type.handle);
+    op.require(how == 0 || how == 1, "drop_type is {}, want 0 (token after token) or 1 (choice after choice)", how);
+    op.require(x->rank == 3 && is_integral(x->dtype), "x is {}, want integers [batch, tokens, choices]", describe(*x));
+    op.require(capacity > 0 && experts > 0, "capacity is {} and expert_num {}, want 1 or more", capacity, experts);
+    ir::result(op, "dispatch_index", *dispatch, {x->dims[0], experts, capacity}, DType::Int32);
+    op.result_like("combine_index", *combine, *x, DType::Int32);
+    op.work(8 * x->numel() + dispatch->numel());
+  }
+
+  /// Tokens count from 1. A place in combine is expert * (capacity + 1) + its place there, which is 0 of a token that
+  /// is dropped: its expert is full, or the probabilities up to this choice reach the threshold.
+  void run(const TensorView& x, const TensorView& dispatch, const TensorView& combine, const TensorView& probability,
+           float threshold) const {
+    const int64_t batches = x.dims[0], tokens = x.dims[1], choices = x.dims[2], each = tokens * choices;
+    std::vector<int64_t> chosen(static_cast<size_t>(x.numel()));
+    std::vector<float> chances(static_cast<size_t>(probability.data ? x.numel() : 0));
+    if (!chosen.empty()) gather_to(chosen.data(), DType::Int64, x);
+    if (!chances.empty()) gather_to(chances.data(), DType::Float, probability);
+    for (size_t row = 0; row < chances.size(); row += static_cast<size_t>(choices)) {  // the sum up to each choice
+      for (size_t k = 1; k < static_cast<size_t>(choices); ++k) chances[row + k] += chances[row + k - 1];
+    }
+    std::vector<int32_t> taken(static_cast<size_t>(batches * experts * capacity)), places(chosen.size());
+    for (int64_t b = 0; b < batches; ++b) {
+      std::vector<int64_t> counts(static_cast<size_t>(experts));
+      for (int64_t n = 0; n < each; ++n) {
+        const int64_t token = first_choices_first ? n % tokens : n / choices;
+        const auto at =
+            static_cast<size_t>(b * each + token * choices + (first_choices_first ? n / tokens : n % choices));
+        const int64_t expert = chosen[at];
+        if (expert < 0 || expert >= experts)
+          throw Error(code::kAclnnParamInvalid, "x has expert {}, want 0 to {}", expert, experts - 1);
+        int64_t& count = counts[static_cast<size_t>(expert)];
+        const bool kept = count < capacity && (chances.empty() || chances[at] < threshold);
+        if (kept)
+          taken[static_cast<size_t>((b * experts + expert) * capacity + count++)] = static_cast<int32_t>(token + 1);
+        places[at] = static_cast<int32_t>(expert * (capacity + 1) + (kept ? count : 0));
+      }
+    }
+    copy_elements(dispatch, TensorView::contiguous(taken.data(), DType::Int32, dispatch.dims, dispatch.rank));
+    copy_elements(combine, TensorView::contiguous(places.data(), DType::Int32, combine.dims, combine.rank));
+  }
+};
+
+}  // namespace
+
+ABOUT(CustTopKRouter, AICPU, "MindSpore's TopKRouter: which tokens each expert takes, and where each token went",
+      "MindSpore 的 TopKRouter：各专家接收的 token 及各 token 的去向")
+IR_OP(CustTopKRouter, CustTopKRouter, (In, x), (In, capacity), (In, expert_num), (In, drop_type), (Out, dispatch_index),
+      (Out, combine_index)) {
+  const Router router(op, x, capacity, expert_num, drop_type, dispatch_index, combine_index);
+  op.launch([router, x = *x, dispatch = *dispatch_index, combine = *combine_index] {
+    router.run(x, dispatch, combine, TensorView(), 0);
+  });
+}
+ABOUT(CustTopPRouter, AICPU, "As TopKRouter, of the choices whose probabilities together stay below threshold",
+      "同 TopKRouter，仅保留累计概率小于 threshold 的选择")
+IR_OP(CustTopPRouter, CustTopPRouter, (In, x), (In, capacity), (In, expert_num), (In, drop_type), (In, threshold),
+      (In, router_prob), (Out, dispatch_index), (Out, combine_index)) {
+  op.require_same_shape("router_prob", *router_prob, "x", *x);
+  const Router router(op, x, capacity, expert_num, drop_type, dispatch_index, combine_index);
+  const auto limit = static_cast<float>(number_of(op, "threshold", threshold.handle));
+  op.launch([router, limit, x = *x, chances = *router_prob, dispatch = *dispatch_index, combine = *combine_index] {
+    router.run(x, dispatch, combine, chances, limit);
+  });
+}
 
 IR_OP(MoeGatingTopKSoftmax, aclnnMoeGatingTopKSoftmax, (In, x), (OptIn, finished), (Out, y), (Out, expert_idx),
       (Out, row_idx), (Int, k)) {

@@ -158,6 +158,14 @@ TEST_F(CollectiveNodes, UnevenParts) {
       {3, 23, 25}, {5, 7, 9, 27, 29});
 }
 
+TEST_F(CollectiveNodes, AllToAllInEqualParts) {
+  expect(
+      [](ir::Graph& graph, ir::Endpoint x, uint32_t, const std::string& group) {
+        return node(graph, "HcomAllToAll", {x}, {"x"}, group, {}, "y").out();
+      },
+      {3, 5, 23, 25}, {7, 9, 27, 29});
+}
+
 TEST_F(CollectiveNodes, SendAndReceive) {
   expect(
       [](ir::Graph& graph, ir::Endpoint x, uint32_t rank, const std::string& group) {

@@ -263,8 +263,8 @@ ABOUT(UniqueWithPad, AICPU,
       "x 的去重元素（按首次出现的顺序），其后为填充值，并给出各元素的索引")
 IR_OP(UniqueWithPad, UniqueWithPad, (In, x), (In, padding), (Out, y), (Out, idx)) {
   op.require(x->rank == 1 && is_integral(x->dtype), "x is {}, want integers of one dimension", describe(*x));
-  op.require(padding->numel() == 1 && padding->dtype == x->dtype, "padding is {}, want one {}", describe(*padding),
-             name_of(x->dtype));
+  op.require(padding->numel() == 1 && is_integral(padding->dtype), "padding is {}, want one integer",
+             describe(*padding));
   op.result_like("y", *y, *x, x->dtype);
   op.result_like("idx", *idx, *x, x->dtype);
   op.work(x->numel() * 32);
