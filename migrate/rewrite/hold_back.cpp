@@ -212,8 +212,32 @@ class HoldBack {
         whole = 0;
       }
       const std::string package(first);
-      hold(range(whole), {"it is written for " + package + ", which runs on NVIDIA's GPUs alone",
-                          "其面向仅支持 NVIDIA GPU 的 " + package});
+      const Text why{"it is written for " + package + ", which runs on NVIDIA's GPUs alone",
+                     "其面向仅支持 NVIDIA GPU 的 " + package};
+      // a program that shows what its GPU does is not written for that
+      if (whole == 0 && package == "pynvml") users(id, why);
+      else hold(range(whole), why);
+    }
+  }
+
+  /// The functions, or the statements of the module, that use what an import brings.
+  void users(NodeId import, const Text& why) {
+    const NodeId list = tree_.kind(import) == Kind::ImportFrom ? tree_.child(import, Field::ModuleName) : kNone;
+    for (NodeId id = tree_[import].last; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::Identifier || !tree_.is_reference(id)) continue;
+      const std::string_view name = tree_.text(id);
+      const auto* bindings = s_.module.scopes().lookup(name, s_.module.scopes().of(id));
+      const bool bound = bindings && std::any_of(bindings->begin(), bindings->end(), [](const names::Binding& b) {
+                           return b.how == names::Bind::Import && b.module.starts_with("pynvml");
+                         });
+      const bool starred = list != kNone && !bindings && name.starts_with("nvml");  // from pynvml import *
+      if (!bound && !starred) continue;
+      NodeId whole = tree_.ancestor(id, Kind::Function);
+      if (whole == kNone)
+        for (whole = id; tree_.parent(whole) != kNone && tree_.kind(tree_.parent(whole)) != Kind::Module &&
+                         tree_.kind(tree_.parent(whole)) != Kind::Block;)
+          whole = tree_.parent(whole);
+      hold(range(whole), why);
     }
   }
 
@@ -292,12 +316,18 @@ class HoldBack {
     return false;
   }
 
-  /// "onnxruntime" + ("-gpu" if torch.cuda.is_available() else ""): the name of a package that is built for CUDA.
+  /// "onnxruntime" + ("-gpu" if torch.cuda.is_available() else ""): the name of a package that is built for CUDA. And
+  /// os.environ["TORCH_CUDA_ARCH_LIST"], which chooses what one is built for.
   void cuda_package(NodeId id) {
     static constexpr std::array<std::string_view, 5> names = {"-gpu", "onnxruntime-gpu", "faiss-gpu", "tensorflow-gpu",
                                                               "paddlepaddle-gpu"};
     std::string text;
-    if (!s_.module.plain_string(id, text) || std::find(names.begin(), names.end(), text) == names.end()) return;
+    if (!s_.module.plain_string(id, text)) return;
+    if (text == "TORCH_CUDA_ARCH_LIST") {
+      static const Text build{"it decides for which GPUs CUDA code is built", "其决定为哪些 GPU 编译 CUDA 代码"};
+      guard(id, build);
+    }
+    if (std::find(names.begin(), names.end(), text) == names.end()) return;
     static const Text why{"it chooses a package that is built for CUDA", "其选择为 CUDA 构建的软件包"};
     guard(id, why);
   }
