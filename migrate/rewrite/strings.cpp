@@ -159,6 +159,24 @@ std::string parametrized(const syntax::Tree& tree, NodeId literal) {
   return {};
 }
 
+/// Whether a method of a class of the project takes this argument as a device or a backend: by its parameter's name, or
+/// because it hands all of them on to the method of that name, as def to(self, *args, **kwargs) does.
+bool own_method_takes(const Sites& s, NodeId callee, NodeId argument, rules::Value value) {
+  const syntax::Tree& tree = s.tree();
+  const names::Project* project = s.module.project();
+  const std::string method(tree.text(tree.child(callee, Field::Attribute)));
+  if (!project || !project->has(method)) return false;
+  const Value owner = s.module.value(tree.child(callee, Field::Object));
+  if (owner.what != What::Instance || !owner.own) return false;
+  const names::ClassInfo* info = project->class_info(project->defines(owner.name, method));
+  if (!info || !info->methods.contains(method)) return false;
+  std::vector<std::string> parameters = info->methods.at(method).parameters;
+  if (!parameters.empty()) parameters.erase(parameters.begin());  // self
+  if (says(names::Module::parameter(tree, argument, parameters), value)) return true;
+  return method == "to" && value == rules::Value::Device && !parameters.empty() && parameters.front() == "*" &&
+         std::find(info->forwarding.begin(), info->forwarding.end(), method) != info->forwarding.end();
+}
+
 Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, bool peer) {
   const syntax::Tree& tree = s.tree();
   const NodeId call = tree.parent(list);
@@ -213,6 +231,8 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
     }
     if (says(names::Module::parameter(tree, mine, parameters), value)) return {"named", Confidence::Likely};
   }
+  if (tree.kind(callee) == Kind::Attribute && own_method_takes(s, callee, mine, value))
+    return {"named", Confidence::Likely};
   return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
 }
 
