@@ -362,15 +362,18 @@ class HoldBack {
     }
   }
 
-  /// "cuda" as a word of a name: nms_cuda, cuda_forward; not cudagraph.
-  static bool names_cuda(std::string_view name) noexcept {
-    for (std::size_t at = name.find("cuda"); at != std::string_view::npos; at = name.find("cuda", at + 1)) {
-      const std::size_t end = at + 4;
-      const bool begins = at == 0 || name[at - 1] == '_', ends = end == name.size() || name[end] == '_';
+  /// A word of a name or a path: cuda in nms_cuda, cuda_forward; not in cudagraph.
+  static bool names_word(std::string_view name, std::string_view word) noexcept {
+    constexpr std::string_view between = "_/.";
+    for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+      const std::size_t end = at + word.size();
+      const bool begins = at == 0 || between.find(name[at - 1]) != std::string_view::npos;
+      const bool ends = end == name.size() || between.find(name[end]) != std::string_view::npos;
       if (begins && ends) return true;
     }
     return false;
   }
+  static bool names_cuda(std::string_view name) noexcept { return names_word(name, "cuda"); }
 
   /// Whether a name stands for code that was compiled: what torch.utils.cpp_extension or mmcv's load_ext gives, or a
   /// module that the project has no source of and that says so by its name. `function`: what is called of it.
@@ -395,6 +398,11 @@ class HoldBack {
       if (within.starts_with("torch") && !within.starts_with("torch_")) return false;
       const std::string_view last = std::string_view(within).substr(within.rfind('.') + 1);
       if (last == "_C" || last == "_ext" || last == "ext_module" || names_cuda(last)) return true;
+      // gpu_nms, made of Cython: a module without a source in a package of the project
+      const std::string_view package = std::string_view(b.module).substr(0, b.module.find('.'));
+      if (names_word(last, "gpu") && project && !package.empty() &&
+          !project->file_of(package, s_.module.path()).empty())
+        return true;
       return within.starts_with('.') && names_cuda(function);
     });
   }

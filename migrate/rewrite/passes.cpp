@@ -24,9 +24,9 @@ const std::vector<Pass>& passes() {
   using C = Confidence;
   static const std::vector<Pass> all = {
       {"apis",
-       {"PT101", "PT102", "PT103", "PT104", "PT105", "PT106", "PT107", "PT108", "PT109", "PT112",
-        "PT113", "PT114", "PT115", "PT116", "PT303", "PT304", "PT307", "PT308", "PT321", "PT325",
-        "PT401", "PT402", "PT403", "PT404", "PT405", "TF1",   "TF2",   "TF301", "TF302", "TF5"},
+       {"PT101", "PT102", "PT103", "PT104", "PT105", "PT106", "PT107", "PT108", "PT109", "PT112", "PT113",
+        "PT114", "PT115", "PT116", "PT303", "PT304", "PT307", "PT308", "PT321", "PT325", "PT326", "PT401",
+        "PT402", "PT403", "PT404", "PT405", "TF1",   "TF2",   "TF301", "TF302", "TF5"},
        {Kind::Attribute, Kind::Identifier, Kind::String, Kind::StringStart, Kind::StringContent, Kind::StringEnd},
        "",
        [](Sites& s, E, C) { default_tensor_type(s), apis(s); }},
@@ -43,7 +43,7 @@ const std::vector<Pass>& passes() {
       {"values",
        {"PT201", "PT202", "PT203", "PT204", "PT205", "PT206", "PT207", "PT208", "PT210", "PT211",
         "PT212", "PT213", "PT214", "PT215", "PT216", "PT217", "PT218", "PT220", "PT301", "PT302",
-        "PT305", "PT306", "PT31",  "PT322", "PT323", "PT324", "TF303", "TF304"},
+        "PT305", "PT306", "PT31",  "PT322", "PT323", "PT324", "PT327", "PT328", "TF303", "TF304"},
        {Kind::String, Kind::True},
        "",
        [](Sites& s, E, C) { values(s); }},
