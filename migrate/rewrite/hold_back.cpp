@@ -35,7 +35,9 @@ constexpr std::array<std::string_view, 14> kCudaProperties = {"major",
                                                               "L2_cache_size"};
 
 /// Functions of packages outside the project that answer for CUDA alone.
-constexpr std::array<std::string_view, 10> kCudaQuestions = {"accelerate.utils.is_cuda_available",
+constexpr std::array<std::string_view, 12> kCudaQuestions = {"mmengine.device.is_cuda_available",
+                                                             "mmengine.device.utils.is_cuda_available",
+                                                             "accelerate.utils.is_cuda_available",
                                                              "accelerate.utils.imports.is_cuda_available",
                                                              "transformers.is_torch_cuda_available",
                                                              "transformers.utils.is_torch_cuda_available",

@@ -352,6 +352,11 @@ void ConfigRules::frameworks(const KeyPath& path, const Scalar& value) {
 bool ConfigRules::stands(std::string_view where, const KeyPath& path) const {
   const auto& keys = path.keys();
   if (where.empty() || where == "config") return true;
+  if (where == "accelerate") {
+    const std::string_view head = sheet_.text().substr(0, 100000);
+    return head.find("compute_environment") != std::string_view::npos ||
+           head.find("distributed_type") != std::string_view::npos;
+  }
   if (where == "parent:cudnn") return keys.size() > 1 && keys[keys.size() - 2] == "cudnn";
   if (where == "deepspeed:optimizer") return deepspeed_ && path.depth() >= 2 && path.begins({"optimizer"});
   return where == "deepspeed:fp16" && deepspeed_ && path.is({"fp16", "enabled"});
