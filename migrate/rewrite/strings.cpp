@@ -216,7 +216,9 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
          method == "find" || method == "__eq__" || method == "index" || method == "count") &&
         (says(last_name(tree, object), value) || (value == rules::Value::Device && asks_type(tree, object))))
       return {"comparison", Confidence::Likely};
-    if (method.starts_with("assert")) {  // self.assertEqual(x.device.type, "cuda")
+    if (method.starts_with("assert_") && value == rules::Value::Device && last_name(tree, object) == "to")
+      return {"named", Confidence::Likely};  // mock.to.assert_called_with("cuda")
+    if (method.starts_with("assert")) {      // self.assertEqual(x.device.type, "cuda")
       const Context c = comparison(s, list, mine, value, peer);
       if (c.confidence >= Confidence::Likely) return c;
     }
@@ -626,11 +628,25 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
         continue;
       }
       case Kind::Comparison: return comparison(s, up, mine, value, peer);
-      case Kind::ArgumentList: return argument(s, up, mine, value, peer);
+      case Kind::ArgumentList: {
+        // ["cpu", pytest.param("cuda", marks=…)]
+        const NodeId call = tree.parent(up);
+        const NodeId second = tree.child(up, std::size_t{1});
+        if (mine == tree.child(up, std::size_t{0}) && tree.kind(tree.parent(call)) == Kind::List &&
+            (second == kNone || tree.kind(second) == Kind::KeywordArgument) &&
+            last_name(tree, tree.child(call, Field::Function)) == "param") {
+          up = call;
+          continue;
+        }
+        return argument(s, up, mine, value, peer);
+      }
       case Kind::KeywordArgument: return keyword(s, up, value, peer);
       case Kind::Assignment:
       case Kind::NamedExpression: {
         const NodeId left = tree.child(up, tree.kind(up) == Kind::Assignment ? Field::Left : Field::Name);
+        if (value == rules::Value::Device && tree.kind(left) == Kind::Attribute && last_name(tree, left) == "type" &&
+            says(last_name(tree, tree.child(left, Field::Object)), value))  // mock.device.type = "cuda"
+          return {"named", Confidence::Likely};
         if (says(last_name(tree, left), value) || enum_of(s, literal, value)) return {"named", Confidence::Likely};
         return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
       }

@@ -378,7 +378,7 @@ class Values {
   }
 
   void literal(NodeId id) {
-    if (is_docstring(tree_, id) || word_of_command(id) || out_of_memory(id) || pattern(id)) return;
+    if (is_docstring(tree_, id) || word_of_command(id) || out_of_memory(id) || pattern(id) || provider(id)) return;
     // "cuda:nccl,cpu:gloo" begins as a device does
     for (rules::Value value : {rules::Value::Backend, rules::Value::Device}) {
       std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
@@ -452,6 +452,33 @@ class Values {
     if (s_.kept(id)) return true;
     if (!s_.about_torch || npu_has_its_own(tree_, id)) sure = Confidence::Review;
     s_.add(*rule, id, sure).edits = std::move(edits);
+    return true;
+  }
+
+  /// providers=["CUDAExecutionProvider", "CPUExecutionProvider"] of ONNX Runtime
+  bool provider(NodeId id) {
+    std::string text;
+    if (!s_.module.plain_string(id, text) || text != "CUDAExecutionProvider") return false;
+    s_.claims.take(id);
+    if (s_.kept(id)) return true;
+    static const rules::Rule rule = [] {
+      rules::Rule r;
+      r.id = "PT329";
+      r.message = {"ONNX Runtime has NPUs by CANNExecutionProvider, of the package onnxruntime-cann",
+                   "ONNX Runtime 通过 onnxruntime-cann 的 CANNExecutionProvider 使用 NPU"};
+      return r;
+    }();
+    Confidence sure = Confidence::Likely;
+    // options of CUDA's: ("CUDAExecutionProvider", {"cudnn_conv_algo_search": "HEURISTIC"}); both have device_id
+    if (const NodeId up = tree_.parent(id); tree_.kind(up) == Kind::Tuple)
+      for (NodeId n = up; n < tree_[up].last; ++n)
+        if (std::string key; tree_.kind(n) == Kind::Pair && s_.module.plain_string(tree_.child(n, Field::Key), key) &&
+                             key != "device_id")
+          sure = Confidence::Review;
+    if (tree_.text().find("CANNExecutionProvider") != std::string_view::npos) sure = Confidence::Review;
+    for (NodeId c : tree_.children(id))
+      if (tree_.kind(c) == Kind::StringContent)
+        s_.add(rule, id, sure).edits.push_back(s_.replace(c, "CANNExecutionProvider"));
     return true;
   }
 

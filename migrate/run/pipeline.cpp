@@ -92,7 +92,7 @@ class Run {
       const std::vector<std::string> settings = telling_settings();
       triggers.names.insert(triggers.names.end(), settings.begin(), settings.end());
       triggers.names.emplace_back("install_requires");
-      triggers.anywhere.insert(triggers.anywhere.end(), {".cu'", ".cu\""});
+      triggers.anywhere.insert(triggers.anywhere.end(), {".cu'", ".cu\"", "CUDAExecutionProvider"});
     }
     words_.emplace(triggers.anywhere, triggers.names);
     chosen_ = {options.specify_device, options.similar,      options.mixed_precision,
