@@ -433,6 +433,21 @@ bool takes(const syntax::Tree& tree, NodeId call, int wanted) {
   return call != kNone && n == wanted;
 }
 
+/// Whether a call gives a parameter one of the values with which a rule does not mean it.
+bool left_out(const Sites& s, NodeId call, const rules::Rule& rule) {
+  if (rule.unless.empty() || call == kNone) return false;
+  const syntax::Tree& tree = s.tree();
+  for (NodeId argument : tree.children(tree.child(call, Field::Arguments))) {
+    std::string value;
+    if (tree.kind(argument) == Kind::KeywordArgument &&
+        tree.text(tree.child(argument, Field::Name)) == rule.unless.front() &&
+        s.module.plain_string(tree.child(argument, Field::Value), value) &&
+        std::find(rule.unless.begin() + 1, rule.unless.end(), value) != rule.unless.end())
+      return true;
+  }
+  return false;
+}
+
 /// Whether a chain is only assigned to or deleted (mock: torch.cuda.is_available = …). It is renamed like a use.
 void chain(Sites& s, NodeId node) {
   const syntax::Tree& tree = s.tree();
@@ -445,6 +460,7 @@ void chain(Sites& s, NodeId node) {
   if (!rule || !s.applies(*rule) || std::find(candidates.begin(), candidates.end(), rule) == candidates.end()) return;
   if (std::find(rule->names.begin(), rule->names.end(), value.name) == rule->names.end()) return;
   if (rule->arguments >= 0 && !takes(tree, tree.call_of(node), rule->arguments)) return;
+  if (left_out(s, tree.call_of(node), *rule)) return;
   const rules::Renaming r = rules::renaming(*rule, whole);
   // a table may exchange more than the rule names: go out to the node that is all of it
   for (std::string name = value.name; name.size() < r.from.size();) {

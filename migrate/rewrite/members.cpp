@@ -78,6 +78,15 @@ bool patched(const syntax::Tree& tree, NodeId node) {
          tree.text(tree.child(assignment, Field::Left)) == tree.text(node);
 }
 
+/// Whether something is assigned to x.NAME anywhere.
+bool sets(const syntax::Tree& tree, std::string_view name) {
+  for (NodeId id = 0; id < tree.size(); ++id)
+    if (tree.kind(id) == Kind::Attribute && tree[id].field == Field::Left &&
+        tree.kind(tree.parent(id)) == Kind::Assignment && tree.text(tree.child(id, Field::Attribute)) == name)
+      return true;
+  return false;
+}
+
 /// Whether a value of this kind is no method.
 bool is_flag(Kind kind) noexcept {
   return kind == Kind::True || kind == Kind::False || kind == Kind::None || kind == Kind::Comparison ||
@@ -213,6 +222,8 @@ void member(Sites& s, NodeId node, const rules::Rule& rule, const Scripted& scri
     }
   }
   if (!s.about_torch && owner.what == What::Unknown && !call) confidence = Confidence::Review;
+  // a source that sets an attribute of that name has one of its own
+  if (name != "is_cuda" && rule.call == rules::Call::Never && sets(tree, name)) confidence = Confidence::Review;
   if (!of_torch && patched(tree, node)) confidence = Confidence::Review;
   if (!owner.sure) confidence = lower(confidence, Confidence::Likely);
   s.claims.take(node);

@@ -227,6 +227,7 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
       const NodeId key = first_content(tree, first);
       if (key != kNone && says(tree.text(key), value)) return {"named", Confidence::Likely};
     }
+    if (method == "register_kernel") return {"call", Confidence::Likely};  // of torch.library's custom_op
     const Value what = s.module.value(callee);
     if (what.what == What::Api && rules::under(what.name, "torch")) return {"call", Confidence::Likely};
   } else if (method == "getattr" || method == "hasattr" || method == "setattr" || method == "delattr") {

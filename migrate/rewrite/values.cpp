@@ -184,6 +184,8 @@ class Values {
   void mark(NodeId expression, const rules::Rule& rule, Confidence confidence) {
     if (rule.category != Category::Change) {  // it only reports; num_gpus=0 asks for nothing
       const std::string_view value = tree_.text(expression);
+      if (std::string text; rule.literal != "*" && (!s_.module.plain_string(expression, text) || text != rule.literal))
+        return;
       if (value != "0" && value != "None" && value != "False" && !s_.kept(expression))
         s_.add(rule, expression, confidence);
       return;

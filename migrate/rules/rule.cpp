@@ -280,9 +280,9 @@ class Reader {
 
   Rule one(const YAML::Node& node, const std::string& framework) const {
     if (!node.IsMap()) fail(node, "a rule is a mapping");
-    only(node, {"id",      "match",     "name",       "except",   "to",         "table",   "exact",
-                "call",    "arguments", "parameter",  "position", "value",      "literal", "absent",
-                "context", "category",  "confidence", "reason",   "suggestion", "examples"});
+    only(node, {"id",      "match",     "name",       "except",   "to",         "table",    "exact",
+                "call",    "arguments", "parameter",  "position", "value",      "literal",  "absent",
+                "context", "category",  "confidence", "reason",   "suggestion", "examples", "unless"});
     Rule rule;
     rule.framework = framework;
     rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
@@ -292,6 +292,7 @@ class Reader {
                       std::array{"api", "member", "argument", "keyword", "environment", "import", "string", "command"});
     rule.names = list(node["name"], "name");
     rule.except = list(node["except"], "except");
+    rule.unless = list(node["unless"], "unless");
     if (node["to"]) rule.to = text(node["to"], "to");
     if (node["table"]) rule.table = text(node["table"], "table");
     if (node["exact"]) rule.exact = text(node["exact"], "exact") == "true";
