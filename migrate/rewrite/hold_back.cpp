@@ -77,6 +77,7 @@ class HoldBack {
       if (kind == Kind::Call) extension(id);
     }
     profilers();
+    beside();
   }
 
  private:
@@ -243,6 +244,30 @@ class HoldBack {
     }
   }
 
+  /// impl == "cuda" and x.device.type == "cuda": where one is not changed, because it is no device or nobody knows, the
+  /// other is not either.
+  void beside() {
+    static const Text why{"the question beside it is left for review", "其旁边的条件留待人工确认"};
+    std::vector<std::uint32_t> places;
+    for (const Finding& f : s_.findings)
+      if (is_change(f) && f.confidence == Confidence::Review) places.push_back(f.begin);
+    if (places.empty()) return;
+    std::sort(places.begin(), places.end());
+    std::vector<NodeId> left;  // literals that are compared
+    for (NodeId id = 0; id < tree_.size(); ++id)
+      if (tree_.kind(id) == Kind::String && tree_.kind(tree_.parent(id)) == Kind::Comparison &&
+          std::binary_search(places.begin(), places.end(), tree_[id].begin))
+        left.push_back(id);
+    for (NodeId literal : left) {
+      NodeId mine = literal;
+      while (mine != kNone && tree_.kind(mine) != Kind::Boolean && tree_.kind(mine) != Kind::If &&
+             tree_.kind(mine) != Kind::Function && tree_.kind(mine) != Kind::Block)
+        mine = tree_.parent(mine);
+      if (mine != kNone && tree_.kind(mine) == Kind::Boolean && tree_.text(mine).find(" or ") == std::string_view::npos)
+        guard(literal, why);
+    }
+  }
+
   /// Branches of such flags.
   void flags() {
     static const Text why{"the flag that guards it is for CUDA alone and stays as it is",
@@ -379,7 +404,7 @@ class HoldBack {
 
   /// Whether a name stands for code that was compiled: what torch.utils.cpp_extension or mmcv's load_ext gives, or a
   /// module that the project has no source of and that says so by its name. `function`: what is called of it.
-  bool compiled(NodeId name, std::string_view function) const {
+  bool compiled(NodeId name, std::string_view function, bool deep = true) const {
     const auto* bindings = s_.module.scopes().lookup(tree_.text(name), s_.module.scopes().of(name));
     if (!bindings) return false;
     const names::Project* project = s_.module.project();
@@ -391,6 +416,8 @@ class HoldBack {
         const Value v = s_.module.local(maker);
         return v.what == What::Api && v.name.starts_with("torch.utils.cpp_extension.load");
       }
+      // class Attention(Function) whose forward() calls the extension: Attention.apply(x)
+      if (b.how == names::Bind::Class && deep && function == "apply") return calls_compiled(b.node);
       if (b.how != names::Bind::Import) return false;
       const std::string within = module_of(b);
       if (project && (!project->file_of(within, s_.module.path()).empty() ||
@@ -399,7 +426,9 @@ class HoldBack {
         return false;
       if (within.starts_with("torch") && !within.starts_with("torch_")) return false;
       const std::string_view last = std::string_view(within).substr(within.rfind('.') + 1);
-      if (last == "_C" || last == "_ext" || last == "ext_module" || names_cuda(last)) return true;
+      if (last == "MultiScaleDeformableAttention" || last == "_C" || last == "_ext" || last == "ext_module" ||
+          names_cuda(last))
+        return true;
       // gpu_nms, made of Cython: a module without a source in a package of the project
       const std::string_view package = std::string_view(b.module).substr(0, b.module.find('.'));
       if (names_word(last, "gpu") && project && !package.empty() &&
@@ -407,6 +436,17 @@ class HoldBack {
         return true;
       return within.starts_with('.') && names_cuda(function);
     });
+  }
+
+  bool calls_compiled(NodeId definition) const {
+    for (NodeId id = definition; id < tree_[definition].last; ++id) {
+      if (tree_.kind(id) != Kind::Call) continue;
+      const NodeId callee = tree_.child(id, Field::Function);
+      NodeId root = callee;
+      while (tree_.kind(root) == Kind::Attribute) root = tree_.child(root, Field::Object);
+      if (tree_.kind(root) == Kind::Identifier && compiled(root, last_name(callee), false)) return true;
+    }
+    return false;
   }
 
   /// A call of code for CUDA: the question before it must go on to keep tensors of an NPU away from it.
@@ -498,7 +538,13 @@ class HoldBack {
         case Kind::Module:
           if (early_exit(up, mine, why)) found = true;
           break;
-        case Kind::Function:
+        case Kind::Function: {
+          // if torch.cuda.is_available(): def f(x): …
+          const NodeId block = tree_.parent(up), owner = tree_.parent(block);
+          const bool chosen = tree_.kind(block) == Kind::Block && tree_.kind(owner) == Kind::If;
+          if (found || !chosen) return found;
+          break;
+        }
         case Kind::Class: return found;
         default: break;
       }

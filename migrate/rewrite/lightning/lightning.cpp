@@ -102,6 +102,7 @@ class Lightning {
       else if (part.name == "GPUStatsMonitor") stats_monitor(use);
       else if (use.call != kNone && (part.name == "CUDAAccelerator" || part.name == "GPUAccelerator"))
         accelerator_object(use);
+      else if (use.value.name.find(".CUDAAccelerator") != Names::npos) cuda_accelerator(use);
     }
     for (NodeId id = 0; id < tree_.size(); ++id)
       if (tree_.kind(id) == Kind::Attribute) on_gpu(id);
@@ -285,6 +286,14 @@ class Lightning {
     else
       f.message = {n + " needs a library of CUDA: write precision=\"bf16-mixed\" or \"16-mixed\" on NPU",
                    n + " 依赖 CUDA 库：NPU 上请改为 precision=\"bf16-mixed\" 或 \"16-mixed\""};
+  }
+
+  /// CUDAAccelerator.is_available(), isinstance(x, CUDAAccelerator)
+  void cuda_accelerator(const Use& use) {
+    if (s_.kept(use.node) || tree_.ancestor(use.node, Kind::ImportFrom) != kNone) return;
+    Finding& f = s_.add(lost_rule(), use.node, Confidence::Certain, use.value.name);
+    f.message = {"CUDAAccelerator answers for CUDA alone: ask torch.npu, or the accelerator's auto_device_count()",
+                 "CUDAAccelerator 仅针对 CUDA：请查询 torch.npu，或加速器的 auto_device_count()"};
   }
 
   void stats_monitor(const Use& use) {
