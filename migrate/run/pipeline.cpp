@@ -116,14 +116,7 @@ class Run {
     }
     std::vector<std::string> followed = python;
     // of a large project names are followed only into sources that can bring TensorFlow's
-    if (options_.framework == "tensorflow" && python_bytes >= kSmallProject)
-      std::erase_if(followed, [this](const std::string& path) {
-        const std::string text = text_of(path);
-        const bool ours = imports_tensorflow(text);
-        if (!ours && (text.find("import torch") != std::string::npos || text.find("from torch") != std::string::npos))
-          ++torch_sources_;
-        return !ours;
-      });
+    if (options_.framework == "tensorflow" && python_bytes >= kSmallProject) followed = tensorflow_sources();
     mostly_torch_ = torch_sources_ > followed.size();
     project_.emplace([this](const std::string& path) { return text_of(path); }, followed);
     begun_ = std::vector<std::atomic<bool>>(tree_.entries.size());
@@ -195,6 +188,22 @@ class Run {
            text.find("from tensorflow") != std::string_view::npos || text.find("horovod") != std::string_view::npos;
   }
 
+  /// Sources that import TensorFlow, of which it is noted that they do; those of torch are counted.
+  std::vector<std::string> tensorflow_sources() {
+    static const source::Words words({"import tensorflow", "from tensorflow", "horovod", "import torch", "from torch"});
+    imports_tensorflow_.assign(tree_.entries.size(), 0);
+    for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
+      if (tree_.entries[i].kind != FileKind::Python) return;
+      const std::vector<bool> says = words.all(text_of(tree_.entries[i].path));
+      imports_tensorflow_[i] = says[0] || says[1] || says[2];
+      torch_sources_ += !imports_tensorflow_[i] && (says[3] || says[4]);
+    });
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i)
+      if (imports_tensorflow_[i]) found.push_back(tree_.entries[i].path);
+    return found;
+  }
+
   /// Nothing of what is too large.
   std::string text_of(const std::string& path) const {
     try {
@@ -228,6 +237,12 @@ class Run {
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       const Entry& e = tree_.entries[i];
       if (e.link || e.kind == FileKind::Other || e.path.ends_with(rewrite::kLightningModule)) return;
+      if (options_.others && e.kind != FileKind::Python) return;
+      if (mostly_torch_ && e.kind == FileKind::Python) {
+        wanted_[i] = imports_tensorflow_[i];
+        bytes_ += e.size;
+        return;
+      }
       std::string text;
       try {
         text = read_file(tree_.root / e.path);
@@ -241,10 +256,6 @@ class Run {
       // for in all of a small project, and by an analysis
       const bool all = options_.framework == "tensorflow" ? python_bytes < kSmallProject || imports_tensorflow(text)
                                                           : options_.analysis || !partial_;
-      if (mostly_torch_ && e.kind == FileKind::Python) {
-        wanted_[i] = imports_tensorflow(text);
-        return;
-      }
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
                    words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
@@ -278,6 +289,9 @@ class Run {
     }
     for (const std::string& method : kept) look_for_unknown(method);
     if (std::find(alone_.begin(), alone_.end(), 1) != alone_.end()) look_beside_torch();
+    if (options_.others)
+      for (std::size_t i = 0; i < wanted_.size(); ++i)
+        if (options_.others->contains(tree_.entries[i].path)) wanted_[i] = 0;
   }
 
   /// Sources without torch that are imported, at whatever remove, by those that import it; and those that import
@@ -433,7 +447,8 @@ class Run {
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
   std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
-  std::size_t torch_sources_ = 0;
+  std::vector<char> imports_tensorflow_;
+  std::atomic<std::size_t> torch_sources_ = 0;
   bool mostly_torch_ = false;             // TensorFlow's run of a large project of torch: only sources that import it
   bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn

@@ -155,12 +155,13 @@ void other_framework(ProjectResult& result, const Arguments& a) {
   other.framework = a.options.framework == "tensorflow" ? "pytorch" : "tensorflow";
   other.mode = run::Mode::Report;
   other.rules.clear();
-  ProjectResult second = run::migrate(other);
   std::set<std::string> known;
   for (const FileResult& f : result.files)
     if (f.changed || std::any_of(f.findings.begin(), f.findings.end(),
                                  [](const Finding& finding) { return finding.rule != "IO006"; }))
       known.insert(f.path);
+  other.others = &known;
+  ProjectResult second = run::migrate(other);
   std::erase_if(result.files, [&](const FileResult& f) {
     return !known.contains(f.path) && f.path != "." && f.kind == FileKind::Python;
   });
