@@ -463,8 +463,8 @@ void cuda_sources(Sites& s) {
 
 void requirements(Sites& s) {
   const syntax::Tree& tree = s.tree();
-  if (tree.text().find(".cu") != std::string_view::npos) cuda_sources(s);
-  if (tree.text().find("_require") == std::string_view::npos) return;
+  if (source::says(tree.text(), ".cu'") || source::says(tree.text(), ".cu\"")) cuda_sources(s);
+  if (!source::says(tree.text(), "_require")) return;
   std::vector<NodeId> strings;
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::KeywordArgument) continue;

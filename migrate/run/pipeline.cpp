@@ -194,7 +194,14 @@ class Run {
     imports_tensorflow_.assign(tree_.entries.size(), 0);
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       if (tree_.entries[i].kind != FileKind::Python) return;
-      const std::vector<bool> says = words.all(text_of(tree_.entries[i].path));
+      static thread_local std::string text;
+      try {
+        read_file(tree_.root / tree_.entries[i].path, text);
+      } catch (const Error&) {
+        return;  // the file's own turn reports it
+      }
+      if (text.size() > kLargestSource) return;
+      const std::vector<bool> says = words.all(text);
       imports_tensorflow_[i] = says[0] || says[1] || says[2];
       torch_sources_ += !imports_tensorflow_[i] && (says[3] || says[4]);
     });
@@ -233,6 +240,7 @@ class Run {
       if (e.kind == FileKind::Python) python_bytes += e.size;
     partial_ = facts_ && !options_.analysis && !options_.automatic && python_bytes >= kSmallProject;
     std::mutex mutex;
+    std::atomic<bool> flagged = false;
     std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       const Entry& e = tree_.entries[i];
@@ -243,9 +251,9 @@ class Run {
         bytes_ += e.size;
         return;
       }
-      std::string text;
+      static thread_local std::string text;  // memory that is at hand already
       try {
-        text = read_file(tree_.root / e.path);
+        read_file(tree_.root / e.path, text);
       } catch (const Error&) {
         wanted_[i] = 1;  // reported in its turn
         return;
@@ -256,8 +264,8 @@ class Run {
       // for in all of a small project, and by an analysis
       const bool all = options_.framework == "tensorflow" ? python_bytes < kSmallProject || imports_tensorflow(text)
                                                           : options_.analysis || !partial_;
-      wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
-                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
+      wanted_[i] = e.kind != FileKind::Python || (all && source::says(text, framework)) || words_->any(text) ||
+                   wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
       if (e.kind != FileKind::Python) return;
       if (facts_) {
@@ -270,9 +278,10 @@ class Run {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
       }
-      if (flags.any(text)) {
+      if (!flagged && flags.any(text)) {
         const std::lock_guard lock(mutex);
         project_->note_flag("cuda");
+        flagged = true;
       }
       if (options_.automatic) wanted_[i] = text.find("__main__") != std::string::npos;
     });

@@ -411,7 +411,7 @@ void lightning(Sites& s) {
 }
 
 bool lightning_may_apply(std::string_view text) noexcept {
-  const auto said = [&](Names n) { return text.find(n) != std::string_view::npos; };
+  const auto said = [&](Names n) { return source::says(text, n); };
   return said("lightning") && (std::any_of(kRunners.begin(), kRunners.end(), said) ||
                                std::any_of(kOfOldReleases.begin(), kOfOldReleases.end(), said));
 }
