@@ -226,6 +226,7 @@ class Run {
     wanted_.assign(tree_.entries.size(), 0);
     imports_torch_.assign(tree_.entries.size(), 0);
     alone_.assign(tree_.entries.size(), 0);
+    modules_.assign(tree_.entries.size(), std::nullopt);
     std::vector<std::string> methods;
     for (const rules::Rule& rule : rules_.all())
       if (rule.match == rules::Match::Member && !rule.to.empty())
@@ -269,9 +270,9 @@ class Run {
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
       if (e.kind != FileKind::Python) return;
       if (facts_) {
-        const auto modules = names::imported_modules(text);
-        imports_torch_[i] =
-            std::any_of(modules.begin(), modules.end(), [](const std::string& m) { return rewrite::of_torch(m); });
+        modules_[i] = names::imported_modules(text);
+        imports_torch_[i] = std::any_of(modules_[i]->begin(), modules_[i]->end(),
+                                        [](const std::string& m) { return rewrite::of_torch(m); });
         alone_[i] = wanted_[i] && !imports_torch_[i];
       }
       if (wanted_[i] && own.any(text)) {
@@ -320,9 +321,11 @@ class Run {
       }
     const bool any = !open.empty();
     while (!open.empty()) {
-      const std::string path = tree_.entries[open.back()].path;
+      const std::size_t from = open.back();
+      const std::string& path = tree_.entries[from].path;
       open.pop_back();
-      for (const std::string& module : names::imported_modules(text_of(path)))
+      if (!modules_[from]) modules_[from] = names::imported_modules(text_of(path));  // a link
+      for (const std::string& module : *modules_[from])
         if (const std::string file = project_->file_of(module, path); !file.empty())
           if (const auto i = static_cast<std::size_t>(place(file)); !reached[i]) {
             reached[i] = 1;
@@ -336,6 +339,7 @@ class Run {
       if (reached[i] || registry || (any && names::imported_modules(text).empty()))
         project_->note_beside_torch(tree_.entries[i].path);
     }
+    modules_.clear();
   }
 
   /// Whether a method of the project's own is called somewhere where nobody knows whose it is.
@@ -455,6 +459,7 @@ class Run {
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
+  std::vector<std::optional<std::vector<std::string>>> modules_;  // that a source imports
   std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
   std::vector<char> imports_tensorflow_;
   std::atomic<std::size_t> torch_sources_ = 0;
