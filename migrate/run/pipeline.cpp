@@ -184,13 +184,14 @@ class Run {
 
  private:
   static bool imports_tensorflow(std::string_view text) {
-    return text.find("import tensorflow") != std::string_view::npos ||
-           text.find("from tensorflow") != std::string_view::npos || text.find("horovod") != std::string_view::npos;
+    return source::says(text, "import tensorflow") || source::says(text, "from tensorflow") ||
+           source::says(text, "horovod") || (source::says(text, ", tensorflow") && brings(text, "tensorflow"));
   }
 
   /// Sources that import TensorFlow, of which it is noted that they do; those of torch are counted.
   std::vector<std::string> tensorflow_sources() {
-    static const source::Words words({"import tensorflow", "from tensorflow", "horovod", "import torch", "from torch"});
+    static const source::Words words(
+        {"import tensorflow", "from tensorflow", "horovod", "import torch", "from torch", ", tensorflow"});
     imports_tensorflow_.assign(tree_.entries.size(), 0);
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       if (tree_.entries[i].kind != FileKind::Python) return;
@@ -202,7 +203,7 @@ class Run {
       }
       if (text.size() > kLargestSource) return;
       const std::vector<bool> says = words.all(text);
-      imports_tensorflow_[i] = says[0] || says[1] || says[2];
+      imports_tensorflow_[i] = says[0] || says[1] || says[2] || (says[5] && brings(text, "tensorflow"));
       torch_sources_ += !imports_tensorflow_[i] && (says[3] || says[4]);
     });
     std::vector<std::string> found;
@@ -478,17 +479,25 @@ bool within(const fs::path& inner, const fs::path& outer) {
 
 }  // namespace
 
+bool brings(std::string_view text, std::string_view package) {
+  const auto modules = names::imported_modules(text);
+  return std::any_of(modules.begin(), modules.end(),
+                     [&](const std::string& module) { return rules::under(module, package); });
+}
+
 std::string framework_of(const fs::path& input, bool* both) {
   const Tree tree = walk(input);
-  const source::Words words(
-      {"import torch", "from torch", "import tensorflow", "from tensorflow", "import horovod.tensorflow"});
+  const source::Words words({"import torch", "from torch", "import tensorflow", "from tensorflow",
+                             "import horovod.tensorflow", ", torch", ", tensorflow"});
   std::size_t torch = 0, tensorflow = 0;
   for (const Entry& e : tree.entries) {
     if (e.kind != FileKind::Python && e.kind != FileKind::Notebook) continue;
     try {
-      const std::vector<bool> seen = words.all(read_file(tree.root / e.path));
-      torch += seen[0] || seen[1];
-      tensorflow += seen[2] || seen[3] || seen[4];
+      const std::string text = read_file(tree.root / e.path);
+      const std::vector<bool> seen = words.all(text);
+      // import os, tensorflow as tf
+      torch += seen[0] || seen[1] || (seen[5] && brings(text, "torch"));
+      tensorflow += seen[2] || seen[3] || seen[4] || (seen[6] && brings(text, "tensorflow"));
     } catch (const Error&) {  // the run itself reports it
     }
     if (torch > tensorflow + 20) break;

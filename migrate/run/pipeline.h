@@ -54,6 +54,9 @@ struct Options {
 /// pytorch or tensorflow: which of them more of the input's sources import; `both`: whether some import the other one.
 std::string framework_of(const std::filesystem::path& input, bool* both = nullptr);
 
+/// Whether a source imports a package, in whatever statement: import os, tensorflow as tf.
+bool brings(std::string_view text, std::string_view package);
+
 /// Rewrites in memory; writes nothing. Failures of single files are findings.
 ProjectResult migrate(const Options& options);
 

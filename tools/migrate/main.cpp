@@ -145,8 +145,9 @@ bool of_mode(std::string_view mode, std::string_view file) {
 /// open no NPU by npu_device.
 bool of_tensorflow_alone(std::string_view text) {
   const auto says = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
-  return (says("import tensorflow") || says("from tensorflow") || says("import horovod.tensorflow")) &&
-         !says("import torch") && !says("from torch");
+  return (says("import tensorflow") || says("from tensorflow") || says("import horovod.tensorflow") ||
+          run::brings(text, "tensorflow")) &&
+         !says("import torch") && !says("from torch") && !run::brings(text, "torch");
 }
 
 /// A project of both frameworks: sources about which the first run had nothing to say are looked at as the other's.
