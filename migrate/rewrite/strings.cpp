@@ -300,8 +300,10 @@ bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value v
       key = tree.child(tree.child(id, Field::Arguments), std::size_t{0});
     if (key == kNone) continue;
     if (!computed(key)) {
-      // TABLE["cuda"] goes with the key where it is asked by a name alone (asked_table)
-      if (tree.kind(id) != Kind::Subscript || tree.kind(tree.child(id, Field::Value)) != Kind::Identifier) return false;
+      // TABLE["cuda"] goes with the key where it is asked by a name alone (asked_table); TABLE["cuda", n] does not
+      const bool alone = tree.kind(id) == Kind::Subscript && tree.child(id, std::size_t{2}) == kNone &&
+                         tree.kind(tree.child(id, Field::Value)) == Kind::Identifier;
+      if (!alone) return false;
       continue;
     }
     const std::string word = last_name(tree, key);
