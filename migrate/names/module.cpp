@@ -398,6 +398,33 @@ bool Module::plain_string(NodeId id, std::string& text) const {
   return true;
 }
 
+namespace {
+
+/// What a question gives where there is no answer: config.get("device", "cuda"), os.getenv("DEVICE", "cuda"),
+/// getattr(args, "device", "cuda").
+NodeId default_of(const syntax::Tree& tree, NodeId call) {
+  const NodeId callee = tree.child(call, Field::Function), list = tree.child(call, Field::Arguments);
+  const bool method = tree.kind(callee) == Kind::Attribute;
+  const std::string_view name = tree.text(method ? tree.child(callee, Field::Attribute) : callee);
+  std::size_t place = 1;
+  if (name == "getattr" && !method) place = 2;
+  else if (name != "getenv" && !(method && (name == "get" || name == "pop" || name == "setdefault"))) return kNone;
+  std::size_t at = 0;
+  for (NodeId argument : tree.children(list)) {
+    const Kind kind = tree.kind(argument);
+    if (kind == Kind::KeywordArgument) {
+      if (tree.text(tree.child(argument, Field::Name)) == "default") return tree.child(argument, Field::Value);
+    } else if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) {
+      return kNone;
+    } else if (at++ == place) {
+      return argument;
+    }
+  }
+  return kNone;
+}
+
+}  // namespace
+
 void Module::sources(NodeId id, std::vector<NodeId>& found, int depth) const {
   if (id == kNone || depth > 6 || std::find(found.begin(), found.end(), id) != found.end()) return;
   switch (tree_.kind(id)) {
@@ -458,6 +485,7 @@ void Module::sources(NodeId id, std::vector<NodeId>& found, int depth) const {
           sources(tree_.child(parts, std::size_t{0}), found, depth + 1);
       } else {
         found.push_back(id);
+        if (const NodeId otherwise = default_of(tree_, id); otherwise != kNone) sources(otherwise, found, depth + 1);
       }
       return;
     }

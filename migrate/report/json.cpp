@@ -14,6 +14,7 @@
 #include "migrate/report/files.h"
 #include "migrate/report/guide/guide.h"
 #include "migrate/report/summary.h"
+#include "migrate/report/writer.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate::report {
@@ -24,41 +25,49 @@ using Json = nlohmann::ordered_json;
 std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json text(const Text& text) { return {{"en", text.en}, {"zh", text.zh}}; }
-Json position(const Position& position) { return {{"line", position.line}, {"column", position.column}}; }
-
-Json edit(const Edit& edit) {
-  Json out = {{"begin", edit.begin}, {"end", edit.end}, {"text", edit.text}};
-  if (!is_utf8(edit.text)) out["base64"] = base64(edit.text);
-  return out;
+void text(Writer& out, std::string_view key, const Text& text) {
+  out.key(key).open('{').field("en", text.en).field("zh", text.zh).close('}');
 }
 
-Json finding(const Finding& finding) {
-  Json out = {{"rule", finding.rule},
-              {"category", name(finding.category)},
-              {"confidence", name(finding.confidence)},
-              {"begin", finding.begin},
-              {"end", finding.end},
-              {"from", position(finding.from)},
-              {"to", position(finding.to)}};
-  if (!finding.api.empty()) out["api"] = finding.api;
-  if (!finding.suggestion.empty()) out["suggestion"] = finding.suggestion;
-  out["message"] = text(finding.message);
-  out["applied"] = finding.applied;
-  out["edits"] = Json::array();
-  for (const Edit& one : finding.edits) out["edits"].push_back(edit(one));
-  return out;
+void position(Writer& out, std::string_view key, const Position& position) {
+  out.key(key).open('{').field("line", position.line).field("column", position.column).close('}');
 }
 
-Json file(const FileResult& file) {
-  Json out = {{"path", file.path}};
-  if (!is_utf8(file.path)) out["path_base64"] = base64(file.path);
-  out["kind"] = name(file.kind);
-  out["readiness"] = name(readiness(file));
-  out["changed"] = file.changed;
-  out["failed"] = file.failed;
-  out["findings"] = Json::array();
-  for (const Finding& one : file.findings) out["findings"].push_back(finding(one));
-  return out;
+void edit(Writer& out, const Edit& edit) {
+  out.open('{').field("begin", edit.begin).field("end", edit.end).field("text", edit.text);
+  if (!is_utf8(edit.text)) out.field("base64", base64(edit.text));
+  out.close('}');
+}
+
+void finding(Writer& out, const Finding& finding) {
+  out.open('{')
+      .field("rule", finding.rule)
+      .field("category", name(finding.category))
+      .field("confidence", name(finding.confidence))
+      .field("begin", finding.begin)
+      .field("end", finding.end);
+  position(out, "from", finding.from);
+  position(out, "to", finding.to);
+  if (!finding.api.empty()) out.field("api", finding.api);
+  if (!finding.suggestion.empty()) out.field("suggestion", finding.suggestion);
+  text(out, "message", finding.message);
+  out.field("applied", finding.applied).key("edits").open('[');
+  for (const Edit& one : finding.edits) edit(out, one);
+  out.close(']').close('}');
+}
+
+void file(std::string& to, const FileResult& file) {
+  Writer out(to);
+  out.open('{').field("path", file.path);
+  if (!is_utf8(file.path)) out.field("path_base64", base64(file.path));
+  out.field("kind", name(file.kind))
+      .field("readiness", name(readiness(file)))
+      .field("changed", file.changed)
+      .field("failed", file.failed)
+      .key("findings")
+      .open('[');
+  for (const Finding& one : file.findings) finding(out, one);
+  out.close(']').close('}');
 }
 
 Json by_confidence(const std::array<std::size_t, kConfidenceCount>& counts) {
@@ -110,9 +119,10 @@ std::string json(const ProjectResult& result) {
   std::string out = "{\"tool\":\"updraft migrate\",\"schema\":" + std::to_string(kJsonVersion) +
                     ",\n\"request\":" + dump(request) + ",\n\"seconds\":" + dump(result.seconds) +
                     ",\n\"summary\":" + dump(summary(result)) + ",\n\"files\":[";
-  for (const FileResult& one : result.files) {  // one at a time: the document of a large project would take much memory
+  for (const FileResult& one : result.files) {
     if (out.back() != '[') out += ',';
-    out += '\n' + dump(file(one));
+    out += '\n';
+    file(out, one);
   }
   return out + "\n]}\n";
 }
@@ -185,31 +195,40 @@ class Columns {
   }
 
   /// Of a finding: lines and columns, and bytes. Without the text, the lines that the finding names.
-  Json region(const Finding& finding) const {
+  void region(Writer& out, const Finding& finding) const {
     const std::size_t end = std::max(finding.begin, finding.end);
-    Json out = lines_ ? text_region(finding.begin, end)
-                      : Json{{"startLine", std::max(1U, finding.from.line)},
-                             {"endLine", std::max({1U, finding.from.line, finding.to.line})}};
-    out["byteOffset"] = finding.begin;
-    out["byteLength"] = end - finding.begin;
-    return out;
+    out.open('{');
+    if (lines_) text_region(out, finding.begin, end);
+    else
+      out.field("startLine", std::max(1U, finding.from.line))
+          .field("endLine", std::max({1U, finding.from.line, finding.to.line}));
+    out.field("byteOffset", finding.begin).field("byteLength", end - finding.begin).close('}');
   }
 
   /// A replacement is either of text by text or, where the source is not at hand or in another encoding, of bytes.
-  Json replacement(const Edit& edit) const {
+  void replacement(Writer& out, const Edit& edit) const {
     const bool text = utf8_ && is_utf8(edit.text);
-    Json out = {{"deletedRegion", text ? text_region(edit.begin, edit.end)
-                                       : Json{{"byteOffset", edit.begin}, {"byteLength", edit.end - edit.begin}}}};
-    if (!edit.text.empty())
-      out["insertedContent"] = text ? Json{{"text", edit.text}} : Json{{"binary", base64(edit.text)}};
-    return out;
+    out.open('{').key("deletedRegion").open('{');
+    if (text) text_region(out, edit.begin, edit.end);
+    else out.field("byteOffset", edit.begin).field("byteLength", edit.end - edit.begin);
+    out.close('}');
+    if (!edit.text.empty()) {
+      out.key("insertedContent").open('{');
+      if (text) out.field("text", edit.text);
+      else out.field("binary", base64(edit.text));
+      out.close('}');
+    }
+    out.close('}');
   }
 
  private:
-  Json text_region(std::size_t begin, std::size_t end) const {
+  void text_region(Writer& out, std::size_t begin, std::size_t end) const {
     const auto [first, first_column] = column(begin);
     const auto [last, last_column] = column(end);
-    return {{"startLine", first}, {"startColumn", first_column}, {"endLine", last}, {"endColumn", last_column}};
+    out.field("startLine", first)
+        .field("startColumn", first_column)
+        .field("endLine", last)
+        .field("endColumn", last_column);
   }
   /// Both from 1.
   std::pair<std::size_t, std::size_t> column(std::size_t byte) const {
@@ -225,11 +244,11 @@ class Columns {
   bool utf8_ = false;  // the text is at hand and is UTF-8
 };
 
-Json fix(const Finding& finding, const Columns& columns, const Json& artifact) {
-  Json replacements = Json::array();
-  for (const Edit& edit : finding.edits) replacements.push_back(columns.replacement(edit));
-  Json change = {{"artifactLocation", artifact}, {"replacements", std::move(replacements)}};
-  return {{"description", {{"text", finding.message.en}}}, {"artifactChanges", Json::array({std::move(change)})}};
+void fix(Writer& out, const Finding& finding, const Columns& columns, const std::string& artifact) {
+  out.open('{').key("description").open('{').field("text", finding.message.en).close('}');
+  out.key("artifactChanges").open('[').open('{').key("artifactLocation").raw(artifact).key("replacements").open('[');
+  for (const Edit& edit : finding.edits) columns.replacement(out, edit);
+  out.close(']').close('}').close(']').close('}');
 }
 
 /// Keeps its value when lines above it come and go: the rule, the file, the API and the how-manieth of these it is.
@@ -292,6 +311,7 @@ std::string sarif(const ProjectResult& result) {
       notifications.push_back({{"level", "error"},
                                {"message", {{"text", "The file could not be migrated and was left as it is."}}},
                                {"locations", Json::array({{{"physicalLocation", {{"artifactLocation", artifact}}}}})}});
+    const std::string place = dump(artifact);
     const Columns columns(file);
     std::map<std::pair<std::string_view, std::string_view>, std::size_t> seen;
     for (const Finding& finding : file.findings) {
@@ -301,19 +321,25 @@ std::string sarif(const ProjectResult& result) {
         rules.push_back(rule(finding, text == told.end() ? nullptr : text->second));
       }
       const std::string print = fingerprint(file, finding, seen[{finding.rule, finding.api}]++);
-      Json one = {
-          {"ruleId", finding.rule},
-          {"ruleIndex", it->second},
-          {"level", level(finding)},
-          {"message", {{"text", message(finding)}}},
-          {"locations", Json::array({{{"physicalLocation",
-                                       {{"artifactLocation", artifact}, {"region", columns.region(finding)}}}}})},
-          {"partialFingerprints", {{"updraftSite/v1", print}, {"primaryLocationLineHash", print + ":1"}}}};
-      if (!finding.edits.empty()) one["fixes"] = Json::array({fix(finding, columns, artifact)});
-      Json& properties = one["properties"] = {{"confidence", name(finding.confidence)}, {"applied", finding.applied}};
-      if (!finding.api.empty()) properties["api"] = finding.api;
-      if (!finding.message.zh.empty()) properties["message.zh"] = finding.message.zh;
-      results += (results.empty() ? "\n" : ",\n") + dump(one);
+      results += results.empty() ? "\n" : ",\n";
+      Writer out(results);
+      out.open('{').field("ruleId", finding.rule).field("ruleIndex", it->second).field("level", level(finding));
+      out.key("message").open('{').field("text", message(finding)).close('}');
+      out.key("locations").open('[').open('{').key("physicalLocation").open('{');
+      out.key("artifactLocation").raw(place).key("region");
+      columns.region(out, finding);
+      out.close('}').close('}').close(']');
+      out.key("partialFingerprints").open('{').field("updraftSite/v1", print);
+      out.field("primaryLocationLineHash", print + ":1").close('}');
+      if (!finding.edits.empty()) {
+        out.key("fixes").open('[');
+        fix(out, finding, columns, place);
+        out.close(']');
+      }
+      out.key("properties").open('{').field("confidence", name(finding.confidence)).field("applied", finding.applied);
+      if (!finding.api.empty()) out.field("api", finding.api);
+      if (!finding.message.zh.empty()) out.field("message.zh", finding.message.zh);
+      out.close('}').close('}');
     }
   }
   Json base = {{"description", {{"text", "The folder that was migrated."}}}};

@@ -299,6 +299,19 @@ class Imports {
     const auto last_of = [](const std::string& n) { return n.substr(n.rfind('.') + 1); };
     const auto changed = [](const Target& t) { return t.after != t.before; };
     if (std::none_of(targets.begin(), targets.end(), changed)) return;
+    if (name == "torch.cuda.nvtx") {
+      std::vector<std::pair<std::string, std::string>> methods;  // the name here, and the method's
+      std::vector<std::string> rest;
+      for (const Target& t : targets) {
+        const bool aliased = tree_.kind(t.item) == Kind::AliasedImport;
+        if (changed(t))
+          methods.emplace_back(aliased ? tree_.text(tree_.child(t.item, Field::Alias)) : tree_.text(t.item),
+                               last_of(t.after));
+        else rest.emplace_back(tree_.text(t.item));
+      }
+      ranges(statement, *std::find_if(targets.begin(), targets.end(), changed)->rule, methods, rest);
+      return;
+    }
     const std::string first = module_of(targets.front().after);
     const bool together =
         std::all_of(targets.begin(), targets.end(), [&](const Target& t) { return module_of(t.after) == first; });
@@ -323,18 +336,37 @@ class Imports {
       if (line == lines.end()) lines.emplace_back(module_of(t.after), std::move(entry));
       else line->second += ", " + entry;
     }
-    const std::string_view text = tree_.text();
-    const std::size_t start = text.rfind('\n', tree_[statement].begin) + 1;
-    const std::string_view indent = text.substr(start, tree_[statement].begin - start);
-    const bool alone = indent.find_first_not_of(" \t") == std::string_view::npos;
-    const std::string between =
-        alone ? std::string(text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n") + std::string(indent) : "; ";
+    const std::string between = between_statements(statement);
     std::string written;
     for (const auto& [from_module, entries] : lines)
       written += (written.empty() ? "" : between) + "from " + from_module + " import " + entries;
     const Target& first_changed = *std::find_if(targets.begin(), targets.end(), changed);
     Finding& f = s_.add(*first_changed.rule, statement, Confidence::Likely, first_changed.before);
     f.edits.push_back(s_.replace(statement, written));
+  }
+
+  /// What parts statements that take the place of one: a new line as it is indented, or "; ".
+  std::string between_statements(NodeId statement) const {
+    const std::string_view text = tree_.text();
+    const std::size_t start = text.rfind('\n', tree_[statement].begin) + 1;
+    const std::string_view indent = text.substr(start, tree_[statement].begin - start);
+    if (indent.find_first_not_of(" \t") != std::string_view::npos) return "; ";
+    return (text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n") + std::string(indent);
+  }
+
+  /// from torch.cuda.nvtx import range_push: a method of the class torch.npu.mstx, which nothing can be imported from.
+  void ranges(NodeId statement, const rules::Rule& rule,
+              const std::vector<std::pair<std::string, std::string>>& methods, const std::vector<std::string>& rest) {
+    const std::string between = between_statements(statement);
+    std::string kept, names, values;
+    for (const std::string& item : rest) kept += (kept.empty() ? "from torch.cuda.nvtx import " : ", ") + item;
+    for (const auto& [name, method] : methods) {
+      names += (names.empty() ? "" : ", ") + name;
+      values += (values.empty() ? "mstx." : ", mstx.") + method;
+    }
+    Finding& f = s_.add(rule, statement, Confidence::Likely, "torch.cuda.nvtx");
+    f.edits.push_back(s_.replace(statement, kept + (kept.empty() ? "" : between) + "from torch.npu import mstx" +
+                                                between + names + " = " + values));
   }
 
   void change_module(Finding& f, NodeId module, const std::string& before, const std::string& after) {
@@ -401,6 +433,21 @@ bool takes(const syntax::Tree& tree, NodeId call, int wanted) {
   return call != kNone && n == wanted;
 }
 
+/// Whether a call gives a parameter one of the values with which a rule does not mean it.
+bool left_out(const Sites& s, NodeId call, const rules::Rule& rule) {
+  if (rule.unless.empty() || call == kNone) return false;
+  const syntax::Tree& tree = s.tree();
+  for (NodeId argument : tree.children(tree.child(call, Field::Arguments))) {
+    std::string value;
+    if (tree.kind(argument) == Kind::KeywordArgument &&
+        tree.text(tree.child(argument, Field::Name)) == rule.unless.front() &&
+        s.module.plain_string(tree.child(argument, Field::Value), value) &&
+        std::find(rule.unless.begin() + 1, rule.unless.end(), value) != rule.unless.end())
+      return true;
+  }
+  return false;
+}
+
 /// Whether a chain is only assigned to or deleted (mock: torch.cuda.is_available = …). It is renamed like a use.
 void chain(Sites& s, NodeId node) {
   const syntax::Tree& tree = s.tree();
@@ -413,6 +460,7 @@ void chain(Sites& s, NodeId node) {
   if (!rule || !s.applies(*rule) || std::find(candidates.begin(), candidates.end(), rule) == candidates.end()) return;
   if (std::find(rule->names.begin(), rule->names.end(), value.name) == rule->names.end()) return;
   if (rule->arguments >= 0 && !takes(tree, tree.call_of(node), rule->arguments)) return;
+  if (left_out(s, tree.call_of(node), *rule)) return;
   const rules::Renaming r = rules::renaming(*rule, whole);
   // a table may exchange more than the rule names: go out to the node that is all of it
   for (std::string name = value.name; name.size() < r.from.size();) {

@@ -441,9 +441,30 @@ void collect(const Sites& s, NodeId expression, std::vector<NodeId>& strings, in
 
 }  // namespace
 
+/// Extension("nms", ["nms_kernel.cu"]) of setuptools or distutils, which names nvcc itself.
+void cuda_sources(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    std::string path;
+    if (tree.kind(id) != Kind::String || !s.module.plain_string(id, path) || !path.ends_with(".cu")) continue;
+    NodeId call = tree.ancestor(id, Kind::Call);
+    while (call != kNone && !tree.text(tree.child(call, Field::Function)).ends_with("Extension"))
+      call = tree.ancestor(call, Kind::Call);
+    if (call == kNone || tree.text(tree.child(call, Field::Function)).ends_with("CUDAExtension") || s.kept(id))
+      continue;
+    rules::Rule rule;
+    rule.id = "TX234";
+    rule.category = Category::CudaSource;
+    rule.message = {"a CUDA source that is built: on NPU write the operator in Ascend C or use PyTorch's own operators",
+                    "此处编译 CUDA 源码：在 NPU 上请用 Ascend C 编写算子或使用 PyTorch 自带算子"};
+    s.add(rule, id, Confidence::Certain);
+  }
+}
+
 void requirements(Sites& s) {
   const syntax::Tree& tree = s.tree();
-  if (tree.text().find("_require") == std::string_view::npos) return;
+  if (source::says(tree.text(), ".cu'") || source::says(tree.text(), ".cu\"")) cuda_sources(s);
+  if (!source::says(tree.text(), "_require")) return;
   std::vector<NodeId> strings;
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::KeywordArgument) continue;

@@ -35,7 +35,9 @@ constexpr std::array<std::string_view, 14> kCudaProperties = {"major",
                                                               "L2_cache_size"};
 
 /// Functions of packages outside the project that answer for CUDA alone.
-constexpr std::array<std::string_view, 10> kCudaQuestions = {"accelerate.utils.is_cuda_available",
+constexpr std::array<std::string_view, 12> kCudaQuestions = {"mmengine.device.is_cuda_available",
+                                                             "mmengine.device.utils.is_cuda_available",
+                                                             "accelerate.utils.is_cuda_available",
                                                              "accelerate.utils.imports.is_cuda_available",
                                                              "transformers.is_torch_cuda_available",
                                                              "transformers.utils.is_torch_cuda_available",
@@ -75,6 +77,7 @@ class HoldBack {
       if (kind == Kind::Call) extension(id);
     }
     profilers();
+    beside();
   }
 
  private:
@@ -212,8 +215,56 @@ class HoldBack {
         whole = 0;
       }
       const std::string package(first);
-      hold(range(whole), {"it is written for " + package + ", which runs on NVIDIA's GPUs alone",
-                          "其面向仅支持 NVIDIA GPU 的 " + package});
+      const Text why{"it is written for " + package + ", which runs on NVIDIA's GPUs alone",
+                     "其面向仅支持 NVIDIA GPU 的 " + package};
+      // a program that shows what its GPU does is not written for that
+      if (whole == 0 && package == "pynvml") users(id, why);
+      else hold(range(whole), why);
+    }
+  }
+
+  /// The functions, or the statements of the module, that use what an import brings.
+  void users(NodeId import, const Text& why) {
+    const NodeId list = tree_.kind(import) == Kind::ImportFrom ? tree_.child(import, Field::ModuleName) : kNone;
+    for (NodeId id = tree_[import].last; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::Identifier || !tree_.is_reference(id)) continue;
+      const std::string_view name = tree_.text(id);
+      const auto* bindings = s_.module.scopes().lookup(name, s_.module.scopes().of(id));
+      const bool bound = bindings && std::any_of(bindings->begin(), bindings->end(), [](const names::Binding& b) {
+                           return b.how == names::Bind::Import && b.module.starts_with("pynvml");
+                         });
+      const bool starred = list != kNone && !bindings && name.starts_with("nvml");  // from pynvml import *
+      if (!bound && !starred) continue;
+      NodeId whole = tree_.ancestor(id, Kind::Function);
+      if (whole == kNone)
+        for (whole = id; tree_.parent(whole) != kNone && tree_.kind(tree_.parent(whole)) != Kind::Module &&
+                         tree_.kind(tree_.parent(whole)) != Kind::Block;)
+          whole = tree_.parent(whole);
+      hold(range(whole), why);
+    }
+  }
+
+  /// impl == "cuda" and x.device.type == "cuda": where one is not changed, because it is no device or nobody knows, the
+  /// other is not either.
+  void beside() {
+    static const Text why{"the question beside it is left for review", "其旁边的条件留待人工确认"};
+    std::vector<std::uint32_t> places;
+    for (const Finding& f : s_.findings)
+      if (is_change(f) && f.confidence == Confidence::Review) places.push_back(f.begin);
+    if (places.empty()) return;
+    std::sort(places.begin(), places.end());
+    std::vector<NodeId> left;  // literals that are compared
+    for (NodeId id = 0; id < tree_.size(); ++id)
+      if (tree_.kind(id) == Kind::String && tree_.kind(tree_.parent(id)) == Kind::Comparison &&
+          std::binary_search(places.begin(), places.end(), tree_[id].begin))
+        left.push_back(id);
+    for (NodeId literal : left) {
+      NodeId mine = literal;
+      while (mine != kNone && tree_.kind(mine) != Kind::Boolean && tree_.kind(mine) != Kind::If &&
+             tree_.kind(mine) != Kind::Function && tree_.kind(mine) != Kind::Block)
+        mine = tree_.parent(mine);
+      if (mine != kNone && tree_.kind(mine) == Kind::Boolean && tree_.text(mine).find(" or ") == std::string_view::npos)
+        guard(literal, why);
     }
   }
 
@@ -292,12 +343,18 @@ class HoldBack {
     return false;
   }
 
-  /// "onnxruntime" + ("-gpu" if torch.cuda.is_available() else ""): the name of a package that is built for CUDA.
+  /// "onnxruntime" + ("-gpu" if torch.cuda.is_available() else ""): the name of a package that is built for CUDA. And
+  /// os.environ["TORCH_CUDA_ARCH_LIST"], which chooses what one is built for.
   void cuda_package(NodeId id) {
     static constexpr std::array<std::string_view, 5> names = {"-gpu", "onnxruntime-gpu", "faiss-gpu", "tensorflow-gpu",
                                                               "paddlepaddle-gpu"};
     std::string text;
-    if (!s_.module.plain_string(id, text) || std::find(names.begin(), names.end(), text) == names.end()) return;
+    if (!s_.module.plain_string(id, text)) return;
+    if (text == "TORCH_CUDA_ARCH_LIST") {
+      static const Text build{"it decides for which GPUs CUDA code is built", "其决定为哪些 GPU 编译 CUDA 代码"};
+      guard(id, build);
+    }
+    if (std::find(names.begin(), names.end(), text) == names.end()) return;
     static const Text why{"it chooses a package that is built for CUDA", "其选择为 CUDA 构建的软件包"};
     guard(id, why);
   }
@@ -332,19 +389,22 @@ class HoldBack {
     }
   }
 
-  /// "cuda" as a word of a name: nms_cuda, cuda_forward; not cudagraph.
-  static bool names_cuda(std::string_view name) noexcept {
-    for (std::size_t at = name.find("cuda"); at != std::string_view::npos; at = name.find("cuda", at + 1)) {
-      const std::size_t end = at + 4;
-      const bool begins = at == 0 || name[at - 1] == '_', ends = end == name.size() || name[end] == '_';
+  /// A word of a name or a path: cuda in nms_cuda, cuda_forward; not in cudagraph.
+  static bool names_word(std::string_view name, std::string_view word) noexcept {
+    constexpr std::string_view between = "_/.";
+    for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+      const std::size_t end = at + word.size();
+      const bool begins = at == 0 || between.find(name[at - 1]) != std::string_view::npos;
+      const bool ends = end == name.size() || between.find(name[end]) != std::string_view::npos;
       if (begins && ends) return true;
     }
     return false;
   }
+  static bool names_cuda(std::string_view name) noexcept { return names_word(name, "cuda"); }
 
   /// Whether a name stands for code that was compiled: what torch.utils.cpp_extension or mmcv's load_ext gives, or a
   /// module that the project has no source of and that says so by its name. `function`: what is called of it.
-  bool compiled(NodeId name, std::string_view function) const {
+  bool compiled(NodeId name, std::string_view function, bool deep = true) const {
     const auto* bindings = s_.module.scopes().lookup(tree_.text(name), s_.module.scopes().of(name));
     if (!bindings) return false;
     const names::Project* project = s_.module.project();
@@ -356,6 +416,8 @@ class HoldBack {
         const Value v = s_.module.local(maker);
         return v.what == What::Api && v.name.starts_with("torch.utils.cpp_extension.load");
       }
+      // class Attention(Function) whose forward() calls the extension: Attention.apply(x)
+      if (b.how == names::Bind::Class && deep && function == "apply") return calls_compiled(b.node);
       if (b.how != names::Bind::Import) return false;
       const std::string within = module_of(b);
       if (project && (!project->file_of(within, s_.module.path()).empty() ||
@@ -364,9 +426,27 @@ class HoldBack {
         return false;
       if (within.starts_with("torch") && !within.starts_with("torch_")) return false;
       const std::string_view last = std::string_view(within).substr(within.rfind('.') + 1);
-      if (last == "_C" || last == "_ext" || last == "ext_module" || names_cuda(last)) return true;
+      if (last == "MultiScaleDeformableAttention" || last == "_C" || last == "_ext" || last == "ext_module" ||
+          names_cuda(last))
+        return true;
+      // gpu_nms, made of Cython: a module without a source in a package of the project
+      const std::string_view package = std::string_view(b.module).substr(0, b.module.find('.'));
+      if (names_word(last, "gpu") && project && !package.empty() &&
+          !project->file_of(package, s_.module.path()).empty())
+        return true;
       return within.starts_with('.') && names_cuda(function);
     });
+  }
+
+  bool calls_compiled(NodeId definition) const {
+    for (NodeId id = definition; id < tree_[definition].last; ++id) {
+      if (tree_.kind(id) != Kind::Call) continue;
+      const NodeId callee = tree_.child(id, Field::Function);
+      NodeId root = callee;
+      while (tree_.kind(root) == Kind::Attribute) root = tree_.child(root, Field::Object);
+      if (tree_.kind(root) == Kind::Identifier && compiled(root, last_name(callee), false)) return true;
+    }
+    return false;
   }
 
   /// A call of code for CUDA: the question before it must go on to keep tensors of an NPU away from it.
@@ -458,7 +538,13 @@ class HoldBack {
         case Kind::Module:
           if (early_exit(up, mine, why)) found = true;
           break;
-        case Kind::Function:
+        case Kind::Function: {
+          // if torch.cuda.is_available(): def f(x): …
+          const NodeId block = tree_.parent(up), owner = tree_.parent(block);
+          const bool chosen = tree_.kind(block) == Kind::Block && tree_.kind(owner) == Kind::If;
+          if (found || !chosen) return found;
+          break;
+        }
         case Kind::Class: return found;
         default: break;
       }

@@ -78,13 +78,86 @@ bool patched(const syntax::Tree& tree, NodeId node) {
          tree.text(tree.child(assignment, Field::Left)) == tree.text(node);
 }
 
+/// Whether something is assigned to x.NAME anywhere.
+bool sets(const syntax::Tree& tree, std::string_view name) {
+  for (NodeId id = 0; id < tree.size(); ++id)
+    if (tree.kind(id) == Kind::Attribute && tree[id].field == Field::Left &&
+        tree.kind(tree.parent(id)) == Kind::Assignment && tree.text(tree.child(id, Field::Attribute)) == name)
+      return true;
+  return false;
+}
+
 /// Whether a value of this kind is no method.
 bool is_flag(Kind kind) noexcept {
   return kind == Kind::True || kind == Kind::False || kind == Kind::None || kind == Kind::Comparison ||
          kind == Kind::Not || kind == Kind::Boolean || kind == Kind::Integer || kind == Kind::String;
 }
 
-void member(Sites& s, NodeId node, const rules::Rule& rule) {
+/// Functions and classes of a source that torch.jit.script compiles: TorchScript knows no x.npu() and no x.is_npu.
+class Scripted {
+ public:
+  explicit Scripted(const Sites& s) : tree_(s.tree()) {
+    if (tree_.text().find("jit") == std::string_view::npos) return;
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) == Kind::Decorator) {
+        const Value v = s.module.local(tree_.child(id, std::size_t{0}));
+        if (compiles(v) || v.is_api("torch.jit.script_method") || v.is_api("torch.jit.export"))
+          found_.push_back(tree_.parent(id));
+      } else if (tree_.kind(id) == Kind::Call && compiles(s.module.local(tree_.child(id, Field::Function)))) {
+        compiled(s, tree_.child(tree_.child(id, Field::Arguments), std::size_t{0}));
+      }
+    }
+  }
+
+  bool holds(NodeId node) const {
+    return std::any_of(found_.begin(), found_.end(), [&](NodeId f) { return tree_.inside(node, f); });
+  }
+
+ private:
+  static bool compiles(const Value& v) {
+    return v.is_api("torch.jit.script") || v.is_api("torch.jit.script_if_tracing");
+  }
+
+  /// torch.jit.script(f), torch.jit.script(Model())
+  void compiled(const Sites& s, NodeId argument) {
+    if (argument == kNone) return;
+    if (tree_.kind(argument) == Kind::Call) argument = tree_.child(argument, Field::Function);
+    if (tree_.kind(argument) != Kind::Identifier) return;
+    const auto* bindings = s.module.scopes().lookup(tree_.text(argument), s.module.scopes().of(argument));
+    if (!bindings) return;
+    for (const names::Binding& b : *bindings) {
+      if (b.how == names::Bind::Function || b.how == names::Bind::Class) found_.push_back(b.node);
+      else if (b.how == names::Bind::Assignment && tree_.kind(b.value) == Kind::Call && b.value != argument &&
+               !tree_.inside(argument, b.value))  // model = Model()
+        compiled(s, tree_.child(b.value, Field::Function));
+    }
+  }
+
+  const syntax::Tree& tree_;
+  std::vector<NodeId> found_;
+};
+
+/// x.cuda() and x.is_cuda in code that is compiled by torch.jit.script: x.to("npu"), x.device.type == "npu".
+void in_script(const Sites& s, NodeId node, Finding& f) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId name = tree.child(node, Field::Attribute), call = tree.call_of(node), up = tree.parent(node);
+  f.message = {"TorchScript knows no .npu() and no .is_npu of a tensor: to(\"npu\") and device.type say the same",
+               "TorchScript 中张量没有 .npu() 与 .is_npu：改用含义相同的 to(\"npu\") 与 device.type"};
+  if (call == kNone) {
+    const Kind kind = tree.kind(up);
+    if (kind == Kind::Comparison || kind == Kind::Binary || kind == Kind::Attribute) f.confidence = Confidence::Review;
+    f.edits = {s.replace(name, "device.type == \"npu\"")};
+    return;
+  }
+  const NodeId list = tree.child(call, Field::Arguments), first = tree.child(list, std::size_t{0});
+  const std::uint32_t at = tree[list].begin + 1;
+  for (NodeId argument : tree.children(list))
+    if (tree.kind(argument) != Kind::KeywordArgument || tree.text(tree.child(argument, Field::Name)) == "device")
+      f.confidence = Confidence::Review;  // the number of a card
+  f.edits = {s.replace(name, "to"), {at, at, first == kNone ? "\"npu\"" : "\"npu\", "}};
+}
+
+void member(Sites& s, NodeId node, const rules::Rule& rule, const Scripted& scripted) {
   const syntax::Tree& tree = s.tree();
   const NodeId object = tree.child(node, Field::Object), name_node = tree.child(node, Field::Attribute);
   const std::string name(tree.text(name_node));
@@ -149,6 +222,8 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
     }
   }
   if (!s.about_torch && owner.what == What::Unknown && !call) confidence = Confidence::Review;
+  // a source that sets an attribute of that name has one of its own
+  if (name != "is_cuda" && rule.call == rules::Call::Never && sets(tree, name)) confidence = Confidence::Review;
   if (!of_torch && patched(tree, node)) confidence = Confidence::Review;
   if (!owner.sure) confidence = lower(confidence, Confidence::Likely);
   s.claims.take(node);
@@ -156,7 +231,10 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
   Finding& f = s.add(
       rule, node, confidence,
       (owner.what == What::Instance || owner.what == What::Api) && !owner.own ? owner.name + "." + name : "." + name);
-  if (!rule.to.empty()) f.edits.push_back(s.replace(name_node, rule.to));
+  if (rule.to.empty()) return;
+  if ((name == "cuda" || name == "is_cuda") && (call || rule.call == rules::Call::Never) && scripted.holds(node))
+    in_script(s, node, f);
+  else f.edits.push_back(s.replace(name_node, rule.to));
 }
 
 /// A method of that name that moves nothing: x.cuda() of an unknown x becomes x.npu(), so that it answers to both.
@@ -299,10 +377,11 @@ bool calls_unknown(const names::Module& module, std::string_view method) {
 
 void members(Sites& s) {
   const syntax::Tree& tree = s.tree();
+  const Scripted scripted(s);
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) == Kind::Attribute && !s.claims.taken(id)) {
       for (const rules::Rule* rule : s.rules.members(tree.text(tree.child(id, Field::Attribute))))
-        if (s.applies(*rule) && !s.claims.taken(id)) member(s, id, *rule);
+        if (s.applies(*rule) && !s.claims.taken(id)) member(s, id, *rule, scripted);
     } else if (tree.kind(id) == Kind::Function) {
       for (const rules::Rule* rule : s.rules.members(tree.text(tree.child(id, Field::Name))))
         if (s.applies(*rule)) definition(s, id, *rule);

@@ -38,6 +38,13 @@ class Settings {
           look(key, tree_.child(id, Field::Right));
         break;
       }
+      case Kind::Call: {  // pipe.enable_xformers_memory_efficient_attention()
+        const NodeId callee = tree_.child(id, Field::Function);
+        if (tree_.kind(callee) != Kind::Attribute) break;
+        const NodeId method = tree_.child(callee, Field::Attribute);
+        if (tree_.text(method).starts_with("enable_") && is_setting(tree_.text(method))) asked(method);
+        break;
+      }
       case Kind::DefaultParameter:
       case Kind::TypedDefaultParameter:
         look(tree_.text(tree_.child(id, Field::Name)), tree_.child(id, Field::Value));
@@ -58,6 +65,25 @@ class Settings {
     }
   }
 
+  /// A method whose call is the setting.
+  void asked(NodeId method) {
+    const std::string_view name = tree_.text(method);
+    for (const Setting& setting : lookup_setting(name, "True")) {
+      if (setting.category == Category::Change || !setting.where.empty() || s_.kept(method)) continue;
+      report(setting, method, "True");
+      return;
+    }
+  }
+
+  Finding& report(const Setting& setting, NodeId at, std::string_view value) {
+    rules::Rule rule;
+    rule.id = setting.rule;
+    rule.category = setting.category;
+    rule.suggestion = setting.replacement;
+    rule.message = sentence(setting, value);
+    return s_.add(rule, at, Confidence::Likely);
+  }
+
   void look(std::string_view name, NodeId value) {
     std::string text;
     const Kind kind = tree_.kind(value);
@@ -69,12 +95,7 @@ class Settings {
       if (!setting.where.empty() || s_.kept(value)) continue;
       // torch.backends.….allow_tf32 and its like have rules of their own
       if (of_torch(value)) return;
-      rules::Rule rule;
-      rule.id = setting.rule;
-      rule.category = setting.category;
-      rule.suggestion = setting.replacement;
-      rule.message = sentence(setting, text);
-      Finding& f = s_.add(rule, value, Confidence::Likely);
+      Finding& f = report(setting, value, text);
       if (setting.category == Category::Change)
         for (NodeId c : tree_.children(value))
           if (tree_.kind(c) == Kind::StringContent) f.edits.push_back(s_.replace(c, std::string(setting.replacement)));

@@ -5,6 +5,7 @@
 
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::rewrite {
 
@@ -38,6 +39,7 @@ Sites::Sites(const names::Module& m, const rules::RuleSet& r, std::string f)
     : module(m), rules(r), framework(std::move(f)), claims(m.tree().size()) {
   constexpr std::string_view kMark = "updraft: keep";
   const std::string_view text = tree().text();
+  if (!source::says(text, kMark)) return;
   for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at + kMark.size())) {
     const std::size_t begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
     if (text.substr(begin, at - begin).find('#') == std::string_view::npos ||

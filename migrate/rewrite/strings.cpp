@@ -50,6 +50,14 @@ std::string last_name(const syntax::Tree& tree, NodeId e) {
   }
 }
 
+/// x.type() of a tensor: "torch.npu.FloatTensor"
+bool asks_type(const syntax::Tree& tree, NodeId call) {
+  const NodeId callee = tree.kind(call) == Kind::Call ? tree.child(call, Field::Function) : kNone;
+  return callee != kNone && tree.kind(callee) == Kind::Attribute &&
+         tree.text(tree.child(callee, Field::Attribute)) == "type" &&
+         tree.child(tree.child(call, Field::Arguments), std::size_t{0}) == kNone;
+}
+
 bool says(std::string_view name, rules::Value value) noexcept {
   return value == rules::Value::Device ? names_device(name) : names_backend(name);
 }
@@ -73,7 +81,9 @@ Context comparison(const Sites& s, NodeId comparison, NodeId mine, rules::Value 
   for (NodeId operand : tree.children(comparison)) {
     if (operand == mine) continue;
     const std::string name = last_name(tree, operand);
-    if (name == "type" && value == rules::Value::Device) {
+    if (value == rules::Value::Device && asks_type(tree, operand)) {
+      best.confidence = std::max(best.confidence, Confidence::Likely);
+    } else if (name == "type" && value == rules::Value::Device) {
       const NodeId object = tree.child(operand, Field::Object);
       const Value what = s.module.value(object);
       const bool certain =
@@ -116,7 +126,6 @@ bool of_literal_type(const syntax::Tree& tree, NodeId literal, rules::Value valu
   for (int depth = 0; depth < 4 && up != kNone; ++depth, up = tree.parent(up)) {
     const std::string_view text = tree.text(up);
     if (!text.starts_with("Literal[") && !text.starts_with("typing.Literal[")) continue;
-    if (!has_peer(tree, up, value)) return false;
     // of something that is named as a device
     for (; up != kNone; up = tree.parent(up)) {
       const Kind kind = tree.kind(up);
@@ -159,6 +168,32 @@ std::string parametrized(const syntax::Tree& tree, NodeId literal) {
   return {};
 }
 
+/// Whether a method of a class of the project takes this argument as a device or a backend: by its parameter's name, or
+/// because it hands all of them on to the method of that name, as def to(self, *args, **kwargs) does.
+bool own_method_takes(const Sites& s, NodeId callee, NodeId argument, rules::Value value) {
+  const syntax::Tree& tree = s.tree();
+  const names::Project* project = s.module.project();
+  const std::string method(tree.text(tree.child(callee, Field::Attribute)));
+  if (!project || !project->has(method)) return false;
+  const Value owner = s.module.value(tree.child(callee, Field::Object));
+  if (owner.what != What::Instance || !owner.own) return false;
+  const names::ClassInfo* info = project->class_info(project->defines(owner.name, method));
+  if (!info || !info->methods.contains(method)) return false;
+  std::vector<std::string> parameters = info->methods.at(method).parameters;
+  if (!parameters.empty()) parameters.erase(parameters.begin());  // self
+  if (says(names::Module::parameter(tree, argument, parameters), value)) return true;
+  return method == "to" && value == rules::Value::Device && !parameters.empty() && parameters.front() == "*" &&
+         std::find(info->forwarding.begin(), info->forwarding.end(), method) != info->forwarding.end();
+}
+
+/// class Device(str, Enum) whose members are devices, by its name.
+bool enum_of(const Sites& s, NodeId literal, rules::Value value) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId definition = tree.ancestor(literal, Kind::Class), function = tree.ancestor(literal, Kind::Function);
+  return definition != kNone && (function == kNone || function < definition) && names::is_enum(tree, definition) &&
+         says(tree.text(tree.child(definition, Field::Name)), value);
+}
+
 Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, bool peer) {
   const syntax::Tree& tree = s.tree();
   const NodeId call = tree.parent(list);
@@ -179,9 +214,11 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
     const NodeId object = tree.child(callee, Field::Object);
     if ((method == "startswith" || method == "endswith" || method == "split" || method == "replace" ||
          method == "find" || method == "__eq__" || method == "index" || method == "count") &&
-        says(last_name(tree, object), value))
+        (says(last_name(tree, object), value) || (value == rules::Value::Device && asks_type(tree, object))))
       return {"comparison", Confidence::Likely};
-    if (method.starts_with("assert")) {  // self.assertEqual(x.device.type, "cuda")
+    if (method.starts_with("assert_") && value == rules::Value::Device && last_name(tree, object) == "to")
+      return {"named", Confidence::Likely};  // mock.to.assert_called_with("cuda")
+    if (method.starts_with("assert")) {      // self.assertEqual(x.device.type, "cuda")
       const Context c = comparison(s, list, mine, value, peer);
       if (c.confidence >= Confidence::Likely) return c;
     }
@@ -190,6 +227,7 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
       const NodeId key = first_content(tree, first);
       if (key != kNone && says(tree.text(key), value)) return {"named", Confidence::Likely};
     }
+    if (method == "register_kernel") return {"call", Confidence::Likely};  // of torch.library's custom_op
     const Value what = s.module.value(callee);
     if (what.what == What::Api && rules::under(what.name, "torch")) return {"call", Confidence::Likely};
   } else if (method == "getattr" || method == "hasattr" || method == "setattr" || method == "delattr") {
@@ -206,13 +244,20 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
     if (what.what == What::Function) {
       if (const auto* info = s.module.project()->function_info(what.name)) parameters = info->parameters;
     } else if (what.what == What::Class) {
-      if (const auto* info = s.module.project()->class_info(what.name); info && info->methods.contains("__init__")) {
+      const auto* info = s.module.project()->class_info(what.name);
+      if (info && info->methods.contains("__init__")) {
         parameters = info->methods.at("__init__").parameters;
         if (!parameters.empty()) parameters.erase(parameters.begin());  // self
+      } else if (info && mine == first && says(what.name.substr(what.name.rfind('#') + 1), value) &&
+                 std::any_of(info->bases.begin(), info->bases.end(),
+                             [](const auto& b) { return b.ends_with("Enum"); })) {
+        return {"named", Confidence::Likely};  // Device("cuda")
       }
     }
     if (says(names::Module::parameter(tree, mine, parameters), value)) return {"named", Confidence::Likely};
   }
+  if (tree.kind(callee) == Kind::Attribute && own_method_takes(s, callee, mine, value))
+    return {"named", Confidence::Likely};
   return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
 }
 
@@ -254,11 +299,35 @@ bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value v
              last_name(tree, tree.child(tree.child(id, Field::Function), Field::Object)) == name)
       key = tree.child(tree.child(id, Field::Arguments), std::size_t{0});
     if (key == kNone) continue;
-    if (!computed(key)) return false;
+    if (!computed(key)) {
+      // TABLE["cuda"] goes with the key where it is asked by a name alone (asked_table); TABLE["cuda", n] does not
+      const bool alone = tree.kind(id) == Kind::Subscript && tree.child(id, std::size_t{2}) == kNone &&
+                         tree.kind(tree.child(id, Field::Value)) == Kind::Identifier;
+      if (!alone) return false;
+      continue;
+    }
     const std::string word = last_name(tree, key);
     asked = asked || says(word, value) || word == "type";
   }
   return asked;
+}
+
+/// SIZES["cuda"] of a dictionary of this source whose keys are devices.
+bool asked_table(const Sites& s, NodeId subscript, rules::Value value) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId table = tree.child(subscript, Field::Value);
+  if (tree.kind(table) != Kind::Identifier || value != rules::Value::Device) return false;
+  const auto* bindings = s.module.scopes().lookup(tree.text(table), s.module.scopes().of(table));
+  if (!bindings || bindings->size() != 1 || tree.kind(bindings->front().value) != Kind::Dictionary) return false;
+  const NodeId dictionary = bindings->front().value;
+  for (NodeId pair : tree.children(dictionary)) {
+    const NodeId key = tree.child(pair, Field::Key);
+    if (tree.kind(key) != Kind::String || device_edits(tree, key).empty()) continue;
+    const Value of = s.module.value(tree.child(pair, Field::Value));
+    return has_peer(tree, dictionary, value) &&
+           keyed_by_device(tree, dictionary, value, of.what == What::Api && rules::under(of.name, "torch.cuda"));
+  }
+  return false;
 }
 
 /// Whether a dictionary is a table of devices: {"gpu": "cuda", "host": "cpu"}. Its keys are labels; where one of them
@@ -287,6 +356,16 @@ Context pattern(const Sites& s, NodeId literal, NodeId clause, rules::Value valu
         tree.text(up).find('(') == std::string_view::npos)
       return {"comparison",
               tree.text(first) == "type" || says(tree.text(first), value) ? Confidence::Likely : Confidence::Review};
+    if (tree.text(up).starts_with('{')) {  // case {"device": "cuda"}
+      NodeId key = kNone;
+      for (NodeId c : tree.children(up)) {
+        if (c == mine) break;
+        key = c;
+      }
+      while (key != kNone && tree.kind(key) != Kind::String) key = tree[key].first;
+      if (const NodeId text = key == kNone ? kNone : first_content(tree, key); text != kNone)
+        return {"comparison", says(tree.text(text), value) ? Confidence::Likely : Confidence::Review};
+    }
   }
   NodeId match = tree.parent(clause);
   if (tree.kind(match) == Kind::Block) match = tree.parent(match);
@@ -465,6 +544,52 @@ std::vector<Edit> backend_edits(const syntax::Tree& tree, NodeId literal) {
   return nccl ? edits : std::vector<Edit>{};
 }
 
+std::vector<Edit> pattern_edits(const Sites& s, NodeId literal, Confidence& sure) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId content = first_content(tree, literal), up = tree.parent(literal);
+  if (content == kNone || !only_content(tree, content)) return {};
+  const std::string_view text = tree.text(content);
+  if (text.find("cuda") == std::string_view::npos) return {};
+  bool device = false;
+  if (tree.kind(up) == Kind::KeywordArgument) {
+    const std::string_view name = tree.text(tree.child(up, Field::Name));
+    if (name != "pattern" && name != "regex") return {};
+    device = says(target_of(tree, tree.parent(tree.parent(up))), rules::Value::Device);
+  } else if (tree.kind(up) == Kind::ArgumentList && tree.child(up, std::size_t{0}) == literal) {
+    const Value called = s.module.local(tree.child(tree.parent(up), Field::Function));
+    if (called.what != What::Api || !rules::under(called.name, "re")) return {};
+    const NodeId subject = tree.child(up, std::size_t{1});
+    device = subject != kNone && says(last_name(tree, subject), rules::Value::Device);
+    device = device || says(target_of(tree, tree.parent(up)), rules::Value::Device);
+  } else {
+    return {};
+  }
+  // words between what regular expressions are made of: nothing but devices
+  static constexpr std::array<std::string_view, 7> known = {"cuda", "cpu", "mps", "xpu", "gpu", "meta", "auto"};
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  std::vector<Edit> edits;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\\') {
+      device = device || text.substr(at).starts_with("\\d");
+      at += 2;
+    } else if (!letter(text[at])) {
+      device = device || text.substr(at).starts_with("0-9");
+      ++at;
+    } else {
+      std::size_t end = at;
+      while (end < text.size() && letter(text[end])) ++end;
+      const std::string_view word = text.substr(at, end - at);
+      if (std::find(known.begin(), known.end(), word) == known.end()) return {};
+      device = device || word != "cuda";
+      const auto begin = static_cast<std::uint32_t>(tree[content].begin + at);
+      if (word == "cuda") edits.push_back({begin, begin + 4, "npu"});
+      at = end;
+    }
+  }
+  sure = device ? Confidence::Likely : Confidence::Review;
+  return edits;
+}
+
 Context context(const Sites& s, NodeId literal, rules::Value value) {
   const syntax::Tree& tree = s.tree();
   if (says(parametrized(tree, literal), value)) return {"named", Confidence::Likely};
@@ -506,12 +631,26 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
         continue;
       }
       case Kind::Comparison: return comparison(s, up, mine, value, peer);
-      case Kind::ArgumentList: return argument(s, up, mine, value, peer);
+      case Kind::ArgumentList: {
+        // ["cpu", pytest.param("cuda", marks=…)]
+        const NodeId call = tree.parent(up);
+        const NodeId second = tree.child(up, std::size_t{1});
+        if (mine == tree.child(up, std::size_t{0}) && tree.kind(tree.parent(call)) == Kind::List &&
+            (second == kNone || tree.kind(second) == Kind::KeywordArgument) &&
+            last_name(tree, tree.child(call, Field::Function)) == "param") {
+          up = call;
+          continue;
+        }
+        return argument(s, up, mine, value, peer);
+      }
       case Kind::KeywordArgument: return keyword(s, up, value, peer);
       case Kind::Assignment:
       case Kind::NamedExpression: {
         const NodeId left = tree.child(up, tree.kind(up) == Kind::Assignment ? Field::Left : Field::Name);
-        if (says(last_name(tree, left), value)) return {"named", Confidence::Likely};
+        if (value == rules::Value::Device && tree.kind(left) == Kind::Attribute && last_name(tree, left) == "type" &&
+            says(last_name(tree, tree.child(left, Field::Object)), value))  // mock.device.type = "cuda"
+          return {"named", Confidence::Likely};
+        if (says(last_name(tree, left), value) || enum_of(s, literal, value)) return {"named", Confidence::Likely};
         return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
       }
       case Kind::DefaultParameter:
@@ -538,6 +677,10 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
                              ? Confidence::Likely
                              : Confidence::Review};
       }
+      case Kind::Subscript:
+        if (mine == tree.child(up, Field::Subscript) && asked_table(s, up, value))
+          return {"comparison", Confidence::Likely};
+        return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
       case Kind::Return: {
         const NodeId function = tree.ancestor(up, Kind::Function);
         const bool named = function != kNone && says(tree.text(tree.child(function, Field::Name)), value);

@@ -11,6 +11,8 @@ namespace updraft::migrate::rewrite {
 std::vector<Edit> device_edits(const syntax::Tree& tree, NodeId literal);
 /// Likewise for "nccl" and "cpu:gloo,cuda:nccl".
 std::vector<Edit> backend_edits(const syntax::Tree& tree, NodeId literal);
+/// Likewise of a regular expression that devices are matched with: re.match(r"cuda(:\d+)?$", device). How sure that is.
+std::vector<Edit> pattern_edits(const Sites& sites, NodeId literal, Confidence& sure);
 /// Whether a literal goes on after the device's name: "cuda:0", f"cuda:{rank}".
 bool has_index(const syntax::Tree& tree, NodeId literal);
 /// Whether a name says that it holds a device (or a backend).

@@ -182,6 +182,14 @@ class Values {
 
   /// Everything that the value of a device parameter may come from.
   void mark(NodeId expression, const rules::Rule& rule, Confidence confidence) {
+    if (rule.category != Category::Change) {  // it only reports; num_gpus=0 asks for nothing
+      const std::string_view value = tree_.text(expression);
+      if (std::string text; rule.literal != "*" && (!s_.module.plain_string(expression, text) || text != rule.literal))
+        return;
+      if (value != "0" && value != "None" && value != "False" && !s_.kept(expression))
+        s_.add(rule, expression, confidence);
+      return;
+    }
     if (rule.value == rules::Value::Literal) {
       std::string text;
       const bool any = rule.literal == "*";
@@ -312,8 +320,10 @@ class Values {
       for (const NodeId call : by_attribute ? calls_by_attribute(own_name) : calls_by_name(id)) {
         if (by_attribute) {
           const Value owner = s_.module.value(tree_.child(tree_.child(call, Field::Function), Field::Object));
-          if (owner.what != What::Instance ||
-              owner.name != here + std::string(tree_.text(tree_.child(scope.node, Field::Name))))
+          // box.move(a).move(b): of an object that nobody knows, whoever hands a device over
+          if (owner.what != What::Unknown &&
+              (owner.what != What::Instance ||
+               owner.name != here + std::string(tree_.text(tree_.child(scope.node, Field::Name)))))
             continue;
         }
         for (NodeId argument : tree_.children(tree_.child(call, Field::Arguments)))
@@ -370,7 +380,7 @@ class Values {
   }
 
   void literal(NodeId id) {
-    if (is_docstring(tree_, id) || word_of_command(id) || out_of_memory(id)) return;
+    if (is_docstring(tree_, id) || word_of_command(id) || out_of_memory(id) || pattern(id) || provider(id)) return;
     // "cuda:nccl,cpu:gloo" begins as a device does
     for (rules::Value value : {rules::Value::Backend, rules::Value::Device}) {
       std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
@@ -431,6 +441,46 @@ class Values {
     for (const text::Word& w : judgement->words)
       f.edits.push_back({begin + static_cast<std::uint32_t>(w.begin), begin + static_cast<std::uint32_t>(w.end),
                          std::string(w.replacement)});
+    return true;
+  }
+
+  /// re.match(r"cuda(:\d+)?$", device)
+  bool pattern(NodeId id) {
+    Confidence sure = Confidence::Review;
+    std::vector<Edit> edits = pattern_edits(s_, id, sure);
+    const rules::Rule* rule = edits.empty() ? nullptr : s_.rules.string(rules::Value::Device, "comparison");
+    if (!rule || !s_.applies(*rule)) return false;
+    s_.claims.take(id);
+    if (s_.kept(id)) return true;
+    if (!s_.about_torch || npu_has_its_own(tree_, id)) sure = Confidence::Review;
+    s_.add(*rule, id, sure).edits = std::move(edits);
+    return true;
+  }
+
+  /// providers=["CUDAExecutionProvider", "CPUExecutionProvider"] of ONNX Runtime
+  bool provider(NodeId id) {
+    std::string text;
+    if (!s_.module.plain_string(id, text) || text != "CUDAExecutionProvider") return false;
+    s_.claims.take(id);
+    if (s_.kept(id)) return true;
+    static const rules::Rule rule = [] {
+      rules::Rule r;
+      r.id = "PT329";
+      r.message = {"ONNX Runtime has NPUs by CANNExecutionProvider, of the package onnxruntime-cann",
+                   "ONNX Runtime 通过 onnxruntime-cann 的 CANNExecutionProvider 使用 NPU"};
+      return r;
+    }();
+    Confidence sure = Confidence::Likely;
+    // options of CUDA's: ("CUDAExecutionProvider", {"cudnn_conv_algo_search": "HEURISTIC"}); both have device_id
+    if (const NodeId up = tree_.parent(id); tree_.kind(up) == Kind::Tuple)
+      for (NodeId n = up; n < tree_[up].last; ++n)
+        if (std::string key; tree_.kind(n) == Kind::Pair && s_.module.plain_string(tree_.child(n, Field::Key), key) &&
+                             key != "device_id")
+          sure = Confidence::Review;
+    if (tree_.text().find("CANNExecutionProvider") != std::string_view::npos) sure = Confidence::Review;
+    for (NodeId c : tree_.children(id))
+      if (tree_.kind(c) == Kind::StringContent)
+        s_.add(rule, id, sure).edits.push_back(s_.replace(c, "CANNExecutionProvider"));
     return true;
   }
 

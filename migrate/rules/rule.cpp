@@ -152,7 +152,9 @@ Triggers RuleSet::triggers(std::string_view framework) const {
         if (rule.value == Value::Device) words.anywhere.emplace_back("cuda");
         if (rule.value == Value::Backend) words.anywhere.emplace_back("nccl");
         if (rule.value == Value::Literal && rule.literal != "*") words.anywhere.push_back(rule.literal);
-        if (rule.value == Value::Literal && rule.literal == "*")
+        // num_gpus is rarer than what takes it: .options
+        if (rule.category != Category::Change) words.names.push_back(rule.parameter);
+        else if (rule.value == Value::Literal && rule.literal == "*")
           for (const std::string& name : rule.names) words.names.push_back(last_of(name));
         break;
     }
@@ -278,9 +280,9 @@ class Reader {
 
   Rule one(const YAML::Node& node, const std::string& framework) const {
     if (!node.IsMap()) fail(node, "a rule is a mapping");
-    only(node, {"id",      "match",     "name",       "except",   "to",         "table",   "exact",
-                "call",    "arguments", "parameter",  "position", "value",      "literal", "absent",
-                "context", "category",  "confidence", "reason",   "suggestion", "examples"});
+    only(node, {"id",      "match",     "name",       "except",   "to",         "table",    "exact",
+                "call",    "arguments", "parameter",  "position", "value",      "literal",  "absent",
+                "context", "category",  "confidence", "reason",   "suggestion", "examples", "unless"});
     Rule rule;
     rule.framework = framework;
     rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
@@ -290,6 +292,7 @@ class Reader {
                       std::array{"api", "member", "argument", "keyword", "environment", "import", "string", "command"});
     rule.names = list(node["name"], "name");
     rule.except = list(node["except"], "except");
+    rule.unless = list(node["unless"], "unless");
     if (node["to"]) rule.to = text(node["to"], "to");
     if (node["table"]) rule.table = text(node["table"], "table");
     if (node["exact"]) rule.exact = text(node["exact"], "exact") == "true";
@@ -367,7 +370,8 @@ class Reader {
     if (!rule.absent.empty() && rule.match != Match::Argument) fail(node, "absent is for rules on arguments");
     if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
       fail(node, "value is missing: device, backend or literal");
-    if (rule.value == Value::Literal && (rule.literal.empty() || rule.to.empty()))
+    if (rule.value == Value::Literal &&
+        (rule.literal.empty() || (rule.to.empty() && rule.category == Category::Change)))
       fail(node, "value: literal needs literal and to");
     const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment ||
                         rule.match == Match::Command;

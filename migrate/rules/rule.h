@@ -41,9 +41,10 @@ struct Rule {
                        ///< Environment: variables: was made from a row of support/data/variables.tsv
   bool exact = false;  ///< Api: the name itself, nothing under it
   Call call = Call::Any;
-  int arguments = -1;     ///< Api: only calls of so many arguments; -1: any use
-  std::string parameter;  ///< Argument
-  int position = -1;      ///< Argument: from 0; -1: keyword only
+  int arguments = -1;               ///< Api: only calls of so many arguments; -1: any use
+  std::vector<std::string> unless;  ///< Api: a parameter, then values: calls that give it one of these are left alone
+  std::string parameter;            ///< Argument
+  int position = -1;                ///< Argument: from 0; -1: keyword only
   Value value = Value::None;
   std::string literal;
   std::string absent;   ///< Argument: source text of the value where a call leaves it out; empty: nothing is added

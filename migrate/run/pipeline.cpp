@@ -92,6 +92,7 @@ class Run {
       const std::vector<std::string> settings = telling_settings();
       triggers.names.insert(triggers.names.end(), settings.begin(), settings.end());
       triggers.names.emplace_back("install_requires");
+      triggers.anywhere.insert(triggers.anywhere.end(), {".cu'", ".cu\"", "CUDAExecutionProvider"});
     }
     words_.emplace(triggers.anywhere, triggers.names);
     chosen_ = {options.specify_device, options.similar,      options.mixed_precision,
@@ -115,14 +116,7 @@ class Run {
     }
     std::vector<std::string> followed = python;
     // of a large project names are followed only into sources that can bring TensorFlow's
-    if (options_.framework == "tensorflow" && python_bytes >= kSmallProject)
-      std::erase_if(followed, [this](const std::string& path) {
-        const std::string text = text_of(path);
-        const bool ours = imports_tensorflow(text);
-        if (!ours && (text.find("import torch") != std::string::npos || text.find("from torch") != std::string::npos))
-          ++torch_sources_;
-        return !ours;
-      });
+    if (options_.framework == "tensorflow" && python_bytes >= kSmallProject) followed = tensorflow_sources();
     mostly_torch_ = torch_sources_ > followed.size();
     project_.emplace([this](const std::string& path) { return text_of(path); }, followed);
     begun_ = std::vector<std::atomic<bool>>(tree_.entries.size());
@@ -190,8 +184,32 @@ class Run {
 
  private:
   static bool imports_tensorflow(std::string_view text) {
-    return text.find("import tensorflow") != std::string_view::npos ||
-           text.find("from tensorflow") != std::string_view::npos || text.find("horovod") != std::string_view::npos;
+    return source::says(text, "import tensorflow") || source::says(text, "from tensorflow") ||
+           source::says(text, "horovod") || (source::says(text, ", tensorflow") && brings(text, "tensorflow"));
+  }
+
+  /// Sources that import TensorFlow, of which it is noted that they do; those of torch are counted.
+  std::vector<std::string> tensorflow_sources() {
+    static const source::Words words(
+        {"import tensorflow", "from tensorflow", "horovod", "import torch", "from torch", ", tensorflow"});
+    imports_tensorflow_.assign(tree_.entries.size(), 0);
+    for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
+      if (tree_.entries[i].kind != FileKind::Python) return;
+      static thread_local std::string text;
+      try {
+        read_file(tree_.root / tree_.entries[i].path, text);
+      } catch (const Error&) {
+        return;  // the file's own turn reports it
+      }
+      if (text.size() > kLargestSource) return;
+      const std::vector<bool> says = words.all(text);
+      imports_tensorflow_[i] = says[0] || says[1] || says[2] || (says[5] && brings(text, "tensorflow"));
+      torch_sources_ += !imports_tensorflow_[i] && (says[3] || says[4]);
+    });
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i)
+      if (imports_tensorflow_[i]) found.push_back(tree_.entries[i].path);
+    return found;
   }
 
   /// Nothing of what is too large.
@@ -209,6 +227,7 @@ class Run {
     wanted_.assign(tree_.entries.size(), 0);
     imports_torch_.assign(tree_.entries.size(), 0);
     alone_.assign(tree_.entries.size(), 0);
+    modules_.assign(tree_.entries.size(), std::nullopt);
     std::vector<std::string> methods;
     for (const rules::Rule& rule : rules_.all())
       if (rule.match == rules::Match::Member && !rule.to.empty())
@@ -223,13 +242,20 @@ class Run {
       if (e.kind == FileKind::Python) python_bytes += e.size;
     partial_ = facts_ && !options_.analysis && !options_.automatic && python_bytes >= kSmallProject;
     std::mutex mutex;
+    std::atomic<bool> flagged = false;
     std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       const Entry& e = tree_.entries[i];
       if (e.link || e.kind == FileKind::Other || e.path.ends_with(rewrite::kLightningModule)) return;
-      std::string text;
+      if (options_.others && e.kind != FileKind::Python) return;
+      if (mostly_torch_ && e.kind == FileKind::Python) {
+        wanted_[i] = imports_tensorflow_[i];
+        bytes_ += e.size;
+        return;
+      }
+      static thread_local std::string text;  // memory that is at hand already
       try {
-        text = read_file(tree_.root / e.path);
+        read_file(tree_.root / e.path, text);
       } catch (const Error&) {
         wanted_[i] = 1;  // reported in its turn
         return;
@@ -240,27 +266,24 @@ class Run {
       // for in all of a small project, and by an analysis
       const bool all = options_.framework == "tensorflow" ? python_bytes < kSmallProject || imports_tensorflow(text)
                                                           : options_.analysis || !partial_;
-      if (mostly_torch_ && e.kind == FileKind::Python) {
-        wanted_[i] = imports_tensorflow(text);
-        return;
-      }
-      wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
-                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
+      wanted_[i] = e.kind != FileKind::Python || (all && source::says(text, framework)) || words_->any(text) ||
+                   wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
       if (e.kind != FileKind::Python) return;
       if (facts_) {
-        const auto modules = names::imported_modules(text);
-        imports_torch_[i] =
-            std::any_of(modules.begin(), modules.end(), [](const std::string& m) { return rewrite::of_torch(m); });
+        modules_[i] = names::imported_modules(text);
+        imports_torch_[i] = std::any_of(modules_[i]->begin(), modules_[i]->end(),
+                                        [](const std::string& m) { return rewrite::of_torch(m); });
         alone_[i] = wanted_[i] && !imports_torch_[i];
       }
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
       }
-      if (flags.any(text)) {
+      if (!flagged && flags.any(text)) {
         const std::lock_guard lock(mutex);
         project_->note_flag("cuda");
+        flagged = true;
       }
       if (options_.automatic) wanted_[i] = text.find("__main__") != std::string::npos;
     });
@@ -277,6 +300,9 @@ class Run {
     }
     for (const std::string& method : kept) look_for_unknown(method);
     if (std::find(alone_.begin(), alone_.end(), 1) != alone_.end()) look_beside_torch();
+    if (options_.others)
+      for (std::size_t i = 0; i < wanted_.size(); ++i)
+        if (options_.others->contains(tree_.entries[i].path)) wanted_[i] = 0;
   }
 
   /// Sources without torch that are imported, at whatever remove, by those that import it; and those that import
@@ -296,9 +322,11 @@ class Run {
       }
     const bool any = !open.empty();
     while (!open.empty()) {
-      const std::string path = tree_.entries[open.back()].path;
+      const std::size_t from = open.back();
+      const std::string& path = tree_.entries[from].path;
       open.pop_back();
-      for (const std::string& module : names::imported_modules(text_of(path)))
+      if (!modules_[from]) modules_[from] = names::imported_modules(text_of(path));  // a link
+      for (const std::string& module : *modules_[from])
         if (const std::string file = project_->file_of(module, path); !file.empty())
           if (const auto i = static_cast<std::size_t>(place(file)); !reached[i]) {
             reached[i] = 1;
@@ -312,6 +340,7 @@ class Run {
       if (reached[i] || registry || (any && names::imported_modules(text).empty()))
         project_->note_beside_torch(tree_.entries[i].path);
     }
+    modules_.clear();
   }
 
   /// Whether a method of the project's own is called somewhere where nobody knows whose it is.
@@ -431,8 +460,10 @@ class Run {
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
+  std::vector<std::optional<std::vector<std::string>>> modules_;  // that a source imports
   std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
-  std::size_t torch_sources_ = 0;
+  std::vector<char> imports_tensorflow_;
+  std::atomic<std::size_t> torch_sources_ = 0;
   bool mostly_torch_ = false;             // TensorFlow's run of a large project of torch: only sources that import it
   bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn
@@ -448,17 +479,25 @@ bool within(const fs::path& inner, const fs::path& outer) {
 
 }  // namespace
 
+bool brings(std::string_view text, std::string_view package) {
+  const auto modules = names::imported_modules(text);
+  return std::any_of(modules.begin(), modules.end(),
+                     [&](const std::string& module) { return rules::under(module, package); });
+}
+
 std::string framework_of(const fs::path& input, bool* both) {
   const Tree tree = walk(input);
-  const source::Words words(
-      {"import torch", "from torch", "import tensorflow", "from tensorflow", "import horovod.tensorflow"});
+  const source::Words words({"import torch", "from torch", "import tensorflow", "from tensorflow",
+                             "import horovod.tensorflow", ", torch", ", tensorflow"});
   std::size_t torch = 0, tensorflow = 0;
   for (const Entry& e : tree.entries) {
     if (e.kind != FileKind::Python && e.kind != FileKind::Notebook) continue;
     try {
-      const std::vector<bool> seen = words.all(read_file(tree.root / e.path));
-      torch += seen[0] || seen[1];
-      tensorflow += seen[2] || seen[3] || seen[4];
+      const std::string text = read_file(tree.root / e.path);
+      const std::vector<bool> seen = words.all(text);
+      // import os, tensorflow as tf
+      torch += seen[0] || seen[1] || (seen[5] && brings(text, "torch"));
+      tensorflow += seen[2] || seen[3] || seen[4] || (seen[6] && brings(text, "tensorflow"));
     } catch (const Error&) {  // the run itself reports it
     }
     if (torch > tensorflow + 20) break;

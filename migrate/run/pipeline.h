@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,8 @@ struct Options {
   std::string affine_model;                         ///< name of the model whose NPU-affine replacements are made
   std::string amp_model;   ///< -a: variables of the models that go from torch.cuda.amp to apex.amp, by commas
   bool modelarts = false;  ///< -m: entry files prepare the paths of a ModelArts job
+  /// Sources that are another framework's already: of Python, only the others are rewritten. Null: all of everything.
+  const std::set<std::string>* others = nullptr;
   TensorFlowOptions tensorflow;
   unsigned threads = 0;  ///< 0: as many as there are processors
   /// Called from any thread as files are done; may be empty.
@@ -50,6 +53,9 @@ struct Options {
 
 /// pytorch or tensorflow: which of them more of the input's sources import; `both`: whether some import the other one.
 std::string framework_of(const std::filesystem::path& input, bool* both = nullptr);
+
+/// Whether a source imports a package, in whatever statement: import os, tensorflow as tf.
+bool brings(std::string_view text, std::string_view package);
 
 /// Rewrites in memory; writes nothing. Failures of single files are findings.
 ProjectResult migrate(const Options& options);

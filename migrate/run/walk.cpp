@@ -138,10 +138,15 @@ mode_t mode_of(const File& file) {
 }  // namespace
 
 std::string read_file(const fs::path& path) {
+  std::string text;
+  read_file(path, text);
+  return text;
+}
+
+void read_file(const fs::path& path, std::string& text) {
   const File file(path, O_RDONLY | O_NONBLOCK);
   struct stat status {};
   if (::fstat(file.fd(), &status) != 0) file.fail("cannot be read");
-  std::string text;
   text.resize(static_cast<std::size_t>(status.st_size));
   std::size_t at = 0;
   while (true) {
@@ -154,7 +159,6 @@ std::string read_file(const fs::path& path) {
     if (at == static_cast<std::size_t>(status.st_size)) break;
   }
   text.resize(at);
-  return text;
 }
 
 void replace_file(const fs::path& path, std::string_view text, const fs::path& like) {

@@ -34,6 +34,7 @@ FileKind classify(const std::filesystem::path& file);
 // Reading and writing whole files.
 
 /// Throws Error with the reason.
+void read_file(const std::filesystem::path& path, std::string& text);
 std::string read_file(const std::filesystem::path& file);
 /// Whole or not at all: beside the place, then renamed. The mode is that of `like` where that exists.
 void replace_file(const std::filesystem::path& file, std::string_view text, const std::filesystem::path& like);

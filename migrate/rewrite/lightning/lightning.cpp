@@ -24,6 +24,8 @@ using Names = std::string_view;
 using source::among;
 
 constexpr std::array<Names, 4> kPackages = {"lightning", "pytorch_lightning", "lightning_fabric", "lightning_lite"};
+/// What else is looked for in a source beside what runs a training.
+constexpr std::array<Names, 2> kOfOldReleases = {"GPUStatsMonitor", ".on_gpu"};
 constexpr std::array<Names, 4> kRunners = {"Trainer", "Fabric", "LightningCLI", "LightningLite"};
 constexpr std::array<Names, 7> kOtherAccelerators = {"cpu", "tpu", "xla", "mps", "hpu", "ipu", "npu"};
 /// What accelerator= was told before Lightning 1.5, when it named strategies.
@@ -97,9 +99,13 @@ class Lightning {
       const Part part = part_of(use.value.name);
       if (among(kRunners, part.name)) runner(use, part);
       else if (among(kCudaOnly, part.name)) cuda_only(use, part.name);
+      else if (part.name == "GPUStatsMonitor") stats_monitor(use);
       else if (use.call != kNone && (part.name == "CUDAAccelerator" || part.name == "GPUAccelerator"))
         accelerator_object(use);
+      else if (use.value.name.find(".CUDAAccelerator") != Names::npos) cuda_accelerator(use);
     }
+    for (NodeId id = 0; id < tree_.size(); ++id)
+      if (tree_.kind(id) == Kind::Attribute) on_gpu(id);
     write_imports();
   }
 
@@ -282,6 +288,36 @@ class Lightning {
                    n + " 依赖 CUDA 库：NPU 上请改为 precision=\"bf16-mixed\" 或 \"16-mixed\""};
   }
 
+  /// CUDAAccelerator.is_available(), isinstance(x, CUDAAccelerator)
+  void cuda_accelerator(const Use& use) {
+    if (s_.kept(use.node) || tree_.ancestor(use.node, Kind::ImportFrom) != kNone) return;
+    Finding& f = s_.add(lost_rule(), use.node, Confidence::Certain, use.value.name);
+    f.message = {"CUDAAccelerator answers for CUDA alone: ask torch.npu, or the accelerator's auto_device_count()",
+                 "CUDAAccelerator 仅针对 CUDA：请查询 torch.npu，或加速器的 auto_device_count()"};
+  }
+
+  void stats_monitor(const Use& use) {
+    if (use.call == kNone || s_.kept(use.node)) return;
+    Finding& f = s_.add(lost_rule(), use.node, Confidence::Certain, use.value.name);
+    f.suggestion = "DeviceStatsMonitor";
+    f.message = {"GPUStatsMonitor reads nvidia-smi, and Lightning 2 has none: DeviceStatsMonitor asks the accelerator",
+                 "GPUStatsMonitor 读取 nvidia-smi，Lightning 2 已移除：请改用向加速器查询的 DeviceStatsMonitor"};
+  }
+
+  /// self.on_gpu of a LightningModule
+  void on_gpu(NodeId id) {
+    if (tree_.text(tree_.child(id, Field::Attribute)) != "on_gpu" || s_.kept(id) || tree_[id].field == Field::Left)
+      return;
+    const NodeId definition = tree_.ancestor(id, Kind::Class);
+    if (definition == kNone || tree_.text(tree_.child(id, Field::Object)) != "self" ||
+        tree_.text(tree_.child(definition, Field::Superclasses)).find("Lightning") == Names::npos)
+      return;
+    Finding& f = s_.add(lost_rule(), id, Confidence::Certain, "on_gpu");
+    f.suggestion = "self.device.type == \"npu\"";
+    f.message = {"on_gpu asks for CUDA alone and is False on NPU, and Lightning 2 has none: ask self.device.type",
+                 "on_gpu 仅判断 CUDA，在 NPU 上为 False，Lightning 2 已移除：请判断 self.device.type"};
+  }
+
   /// Trainer(accelerator=CUDAAccelerator())
   void accelerator_object(const Use& use) {
     const NodeId argument = tree_.parent(use.call);
@@ -375,8 +411,9 @@ void lightning(Sites& s) {
 }
 
 bool lightning_may_apply(std::string_view text) noexcept {
-  return text.find("lightning") != std::string_view::npos &&
-         std::any_of(kRunners.begin(), kRunners.end(), [&](Names n) { return text.find(n) != std::string_view::npos; });
+  const auto said = [&](Names n) { return source::says(text, n); };
+  return said("lightning") && (std::any_of(kRunners.begin(), kRunners.end(), said) ||
+                               std::any_of(kOfOldReleases.begin(), kOfOldReleases.end(), said));
 }
 
 std::string_view lightning_module() { return updraft::migrate::lightning::embedded("lightning_npu.py"); }

@@ -117,6 +117,7 @@ class ConfigRules : public ConfigHandler {
   bool packages(const KeyPath& path, const Scalar& value);
   bool command(const KeyPath& path, const Scalar& value);
   bool device(std::string_view key, const Scalar& value, std::size_t offset);
+  bool object(std::string_view key, const Scalar& value);
   bool arguments(const KeyPath& path, const Scalar& value);
   void frameworks(const KeyPath& path, const Scalar& value);
   bool stands(std::string_view where, const KeyPath& path) const;

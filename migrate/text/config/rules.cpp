@@ -7,6 +7,7 @@
 
 #include "migrate/source/words.h"
 #include "migrate/support/settings.h"
+#include "migrate/support/torch_api.h"
 #include "migrate/text/file.h"
 #include "migrate/text/notebook/json.h"
 #include "migrate/text/readers.h"
@@ -183,17 +184,64 @@ void ConfigRules::key(const KeyPath& path, const Scalar& key) {
           "DeepSpeed 的稀疏注意力是面向 CUDA 的 Triton 代码：NPU 上请去掉"});
 }
 
+namespace {
+
+/// What stands behind a variable that may be missing: ${oc.env:DEVICE,cuda}, ${DEVICE:-cuda}. Empty where nothing does.
+std::string_view instead(std::string_view raw) {
+  if (!raw.starts_with("${") || !raw.ends_with('}') || raw.find("${", 2) != std::string_view::npos) return {};
+  const bool resolver = raw.starts_with("${oc.env:") || raw.starts_with("${env:");
+  const std::size_t at = resolver ? raw.find(',') : raw.find(":-");
+  if (at == std::string_view::npos) return {};
+  raw.remove_prefix(at + (resolver ? 1 : 2));
+  raw.remove_suffix(1);
+  while (raw.starts_with(' ')) raw.remove_prefix(1);
+  return raw;
+}
+
+}  // namespace
+
 bool ConfigRules::device(std::string_view key, const Scalar& value, std::size_t offset) {
-  const auto judgement = judge(key, value.raw.substr(offset));
+  std::string_view name = value.raw.substr(offset);
+  std::size_t end = value.end;
+  if (const std::string_view default_value = instead(name); !default_value.empty()) {
+    offset = static_cast<std::size_t>(default_value.data() - value.raw.data());
+    end = value.begin + offset + default_value.size();
+    name = default_value;
+  }
+  const auto judgement = judge(key, name);
   if (!judgement || judgement->words.empty()) return false;
   Finding& f = sheet_.add(judgement->meaning == Meaning::Backend  ? "TX202"
                           : judgement->meaning == Meaning::Device ? "TX201"
                                                                   : "TX206",
-                          Category::Change, std::min(judgement->confidence, most_), value.begin + offset, value.end,
+                          Category::Change, std::min(judgement->confidence, most_), value.begin + offset, end,
                           reason(*judgement, key));
   for (const Word& w : judgement->words)
     f.edits.push_back({static_cast<std::uint32_t>(value.begin + offset + w.begin),
                        static_cast<std::uint32_t>(value.begin + offset + w.end), std::string(w.replacement)});
+  return true;
+}
+
+/// _target_: torch.cuda.amp.GradScaler
+bool ConfigRules::object(std::string_view key, const Scalar& value) {
+  const bool name_only =
+      std::all_of(value.raw.begin(), value.raw.end(), [](char c) { return is_name_byte(c) || c == '.'; });
+  if (!value.raw.starts_with("torch.cuda.") || !name_only) return false;
+  const CudaTwin twin = cuda_twin(value.raw);
+  if (!twin.known) return false;
+  const std::string name(value.raw);
+  if (twin.npu.empty()) {
+    note("TX208", Category::Unsupported, value,
+         {name + " has no counterpart on NPU" + (twin.note.en.empty() ? "" : ": " + std::string(twin.note.en)),
+          name + " 在 NPU 上没有对应接口" + (twin.note.zh.empty() ? "" : "：" + std::string(twin.note.zh))});
+    return true;
+  }
+  const bool imported = key == "_target_" || key == "class_path" || key == "target" || key == "_type_";
+  sheet_
+      .change("TX208", std::min(imported ? Confidence::Likely : Confidence::Review, most_), value.begin, value.end,
+              std::string(twin.npu),
+              {std::string(twin.npu) + " is torch_npu's counterpart of " + name,
+               std::string(twin.npu) + " 是 torch_npu 提供的、与 " + name + " 对应的接口"})
+      .suggestion = twin.npu;
   return true;
 }
 
@@ -304,6 +352,11 @@ void ConfigRules::frameworks(const KeyPath& path, const Scalar& value) {
 bool ConfigRules::stands(std::string_view where, const KeyPath& path) const {
   const auto& keys = path.keys();
   if (where.empty() || where == "config") return true;
+  if (where == "accelerate") {
+    const std::string_view head = sheet_.text().substr(0, 100000);
+    return head.find("compute_environment") != std::string_view::npos ||
+           head.find("distributed_type") != std::string_view::npos;
+  }
   if (where == "parent:cudnn") return keys.size() > 1 && keys[keys.size() - 2] == "cudnn";
   if (where == "deepspeed:optimizer") return deepspeed_ && path.depth() >= 2 && path.begins({"optimizer"});
   return where == "deepspeed:fp16" && deepspeed_ && path.is({"fp16", "enabled"});
@@ -336,7 +389,7 @@ void ConfigRules::value(const KeyPath& path, const Scalar& value) {
   if (packages(path, value) || arguments(path, value)) return;
   const std::string_view name = path.name();
   if (name == "name" && variable_name(value, value.raw.size(), {})) return;
-  if (device(name, value, 0)) return;
+  if (device(name, value, 0) || object(name, value)) return;
   frameworks(path, value);
   containers(name, value);
 }

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
              "text: a b\n  device: cuda\n  c\ndevice: npu\n"},
         Case{"a.yml", "t: \"a\n  device: cuda\"\ndevice: cuda", "t: \"a\n  device: cuda\"\ndevice: npu"},
         Case{"a.yml", "device: ${oc.env:DEVICE,cuda}\ndevice_id: cuda:${rank}\n",
-             "device: ${oc.env:DEVICE,cuda}\ndevice_id: npu:${rank}\n"},
+             "device: ${oc.env:DEVICE,npu}\ndevice_id: npu:${rank}\n"},
         Case{"c.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\ngpu_ids: all\n",
              "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_NPU\ngpu_ids: all\n"},
         Case{"w.yml",
