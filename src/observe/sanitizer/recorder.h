@@ -58,7 +58,8 @@ class Recorder final : public Observer {
   std::shared_ptr<Work> work_of(const TaskEvent& task, Moment moment);
   void look_at(const TaskEvent& task, const std::shared_ptr<Work>& work, bool contents);
   void access(const std::shared_ptr<Work>& work, size_t touched, bool contents);
-  void look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& piece);
+  void look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& allocation,
+                        const Piece& piece);
   void copied(const std::shared_ptr<Work>& work);
   void freed(const OrderEvent& event);
   void made(const OrderEvent& event);
@@ -67,7 +68,7 @@ class Recorder final : public Observer {
   Side side_of(const Work& work, const Touched* touched) const;
   Place place_of(const Piece& piece, uintptr_t at) const;
   std::shared_ptr<Site> site();
-  const std::string* text(const char* name);
+  const Named* named(const char* name);
   void prune();
 
   const uint32_t kinds_;
@@ -78,7 +79,8 @@ class Recorder final : public Observer {
   Shadow shadow_;
   Allocations allocations_;
   std::unordered_map<const void*, Handle> handles_;
-  std::set<std::string, std::less<>> names_;
+  std::map<std::string, Named, std::less<>> names_;
+  std::unordered_map<const char*, const Named*> names_at_;       ///< by where the text was that was compared last
   std::unordered_map<uint64_t, std::shared_ptr<Work>> waiting_;  ///< host functions and graphs, by the task's id
   std::map<StreamKey, std::shared_ptr<Work>> graphs_;            ///< that run now
   uint64_t serial_ = 0;

@@ -1,6 +1,7 @@
 // The sanitizer's clocks, shadow and allocations, without a device.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -202,6 +203,39 @@ TEST(SanitizerShadow, WholeWritesAreOneCellAgain) {
 Piece piece(uintptr_t begin, uintptr_t end) {
   Piece made{{begin, end}, begin + 7000, 0};
   return made;
+}
+
+TEST(SanitizerShadow, ReadsOfTheSameBytesAreOneCell) {
+  Clocks clocks;
+  Shadow shadow;
+  std::vector<std::pair<const Work*, bool>> told;
+  const auto tell = [&](const Work& earlier, bool wrote) { told.emplace_back(&earlier, wrote); };
+  const WorkRef a = work(clocks, kA), b = work(clocks, kB), later = work(clocks, kA);
+  shadow.write({100, 200}, a, tell);
+  shadow.read({100, 200}, later, tell);
+  EXPECT_TRUE(told.empty());
+  shadow.read({100, 200}, b, tell);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].first, a.get());
+  EXPECT_EQ(shadow.size(), 1u);
+  told.clear();
+  shadow.write({100, 200}, work(clocks, kC), tell);  // against the write and both reads
+  EXPECT_EQ(told.size(), 3u);
+}
+
+// A program that frees thousands of tensors has as many freed blocks behind those that it uses.
+TEST(SanitizerAllocations, FreedBlocksBehindCostNothing) {
+  const auto seconds = [](uintptr_t freed) {
+    Allocations all;
+    all.add(piece(0, (freed + 2) * 512), true);
+    for (uintptr_t i = 0; i <= freed; ++i) all.block_taken(i * 512, i + 1, false, nullptr);
+    for (uintptr_t i = 1; i <= freed; ++i) all.block_freed(i * 512, nullptr);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 2000; ++i) EXPECT_EQ(all.next_block({0, 64}), 0u);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double few = seconds(10);
+  EXPECT_LT(seconds(50000), 100 * few + 0.05);
 }
 
 TEST(SanitizerAllocations, WrittenBytes) {
