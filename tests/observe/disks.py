@@ -12,6 +12,11 @@ def may_mount():
     return subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
 
 
+# options, what is done to the disk before, and what the system says of it
+REFUSALS = [("size=64k", "dd if=/dev/zero of=rest bs=4k 2>/dev/null; true", "No space left on device"),
+            ("size=64k,nr_inodes=2", "touch one", "No space left on device"),
+            ("size=64k", "mount -o remount,ro .", "Read-only file system")]
+
 wants_mounts = pytest.mark.skipif(not may_mount(), reason="mounts are not permitted here")
 
 

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from . import traces
-from .disks import run_on_disk, wants_mounts
+from .disks import REFUSALS, run_on_disk, wants_mounts
 from .programs import environment, python, run, table, timeline, UPDRAFT
 
 HERE = __import__("pathlib").Path(__file__).parent
@@ -225,12 +225,6 @@ def test_a_wrong_profiling_mode_stops_acl_init(tmp_path):
     for options, said in (("", "PROFILING_OPTIONS is not set"), ('{"task_trace":"on"}', "output is missing"), ("{", "byte")):
         text = python(code, PROFILING_MODE="true", PROFILING_OPTIONS=options)
         assert "100010" in text and said in text, text
-
-
-FULL = "dd if=/dev/zero of=rest bs=4k 2>/dev/null; true"
-READ_ONLY = "mount -o remount,ro ."
-REFUSALS = [("size=64k", FULL, "No space left on device"), ("size=64k,nr_inodes=2", "touch one", "No space left on device"),
-            ("size=64k", READ_ONLY, "Read-only file system")]
 
 
 @wants_mounts
