@@ -208,8 +208,9 @@ void tell_submission(TaskEvent& event, const Task& task, uint32_t bits) {
 
 // With watch::kBrief alone its submission is all that is told of it.
 bool told_once(const Task& task, uint32_t bits) {
-  if (bits & watch::kFull || (task.kind != TaskKind::Compute && task.kind != TaskKind::Copy)) return false;
-  return std::string_view(task.name()) != "MODEL_EXECUTE";
+  if (bits & watch::kFull || task.kind != TaskKind::Compute) return false;
+  const std::string_view name = task.name();
+  return name != "MODEL_EXECUTE" && name != "MEMCPY_ASYNC";  // little copies are run as operators are
 }
 
 // The record of a task that is about to begin; made now when nobody listened at its submission.

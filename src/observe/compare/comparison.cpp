@@ -129,8 +129,8 @@ Comparison::Comparison(Options options) : options_(std::move(options)), mine_(op
   if (!mine_.is_npu() && options_.overflow) notes_.push_back("-overflow_detection wants dump files on the side of -m");
 }
 
-/// Each graph goes to the side whose path has its name, or, where both or none have it, whose operators it has, whatever
-/// the order in which they were given.
+/// Each graph goes to the side whose path has its name, or, where both or none have it, whose operators it has,
+/// whatever the order in which they were given.
 void Comparison::match_rules() {
   const auto named = [](const Side& side, const GraphRule& rule) {
     return !rule.graph().empty() &&

@@ -77,4 +77,6 @@ void tell_block(const void* at, bool taken) {
   if (g_recorder) g_recorder->block(at, taken);
 }
 
+bool tell_host_touched(const void* at, bool writes) { return g_recorder && g_recorder->host_touched(at, writes); }
+
 }  // namespace updraft::sanitizer

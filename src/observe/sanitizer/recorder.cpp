@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "device/device.h"
+#include "device/strict_guard.h"
 #include "device/waits/value_wait.h"
 #include "observe/dump/names.h"
 #include "observe/sanitizer/install.h"
@@ -36,6 +38,9 @@ StreamKey key_of(const TaskEvent& task) { return {task.device, task.stream}; }
 
 /// A copy carries what nobody has written; only what is made of it, or comes to the host, is told.
 bool carries(std::string_view name) { return name.starts_with("MEMCPY") || name == "aclnnInplaceCopy"; }
+
+/// On a stream, in an engine or in the thread that submits it.
+bool copies(const TaskEvent& task) { return std::string_view(task.name) == "MEMCPY_ASYNC"; }
 
 /// Only the sizes of an input are read, which torch_npu gives in the memory of the output.
 bool reads_sizes_alone(std::string_view name) {
@@ -141,6 +146,56 @@ void Recorder::submitted(const TaskEvent& task) {
   if (task.kind == TaskKind::Host || (work->name->lasts && (task.kind == TaskKind::Control || task.index < 0)))
     waiting_[task.id] = work;
   if (task.arguments_known) look_at(task, work, true);
+  if (!task.model && copies(task) && wants(Kind::HostRace)) {
+    guard(work);
+    if (!guards_.empty()) waiting_[task.id] = work;
+  }
+}
+
+// Pinned memory that the copy uses is not the host's until the host has waited for it. Of what the stream's order says
+// nothing (blind), nothing is told.
+void Recorder::guard(const std::shared_ptr<Work>& work) {
+  if (work->moment.known && work->moment.known->blind) return;
+  for (const Touched& t : work->touched) {
+    const Piece* piece = t.dense ? allocations_.allocation_at(t.reach.begin) : nullptr;
+    if (!piece || piece->device >= 0 || !piece->live || t.reach.end > piece->bytes.end) continue;
+    const Range pages = pages_of(t.reach, piece->bytes);
+    if (pages.empty()) continue;
+    static const bool hooked = [] {
+      set_host_fault([](const void* at, bool writes) { return tell_host_touched(at, writes); });
+      return true;
+    }();
+    if (hooked && faults_arrive()) guards_.add(work, pages, t.written);
+  }
+}
+
+// The host has learned something.
+void Recorder::know() {
+  if (!guards_.empty()) guards_.release([&](const Work& work) { return clocks_.past(work.moment); });
+}
+
+bool Recorder::host_touched(const void* at, bool writes) {
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  std::unique_lock lock(mutex_);
+  // Its last page may hold less than a page of it.
+  const Piece* piece = allocations_.allocation_at(pages_of({address, address}, {0, UINTPTR_MAX}).end);
+  if (!piece || piece->device >= 0 || !piece->live) return false;
+  const WorkRef work = guards_.touched(address, writes);
+  // What the library does itself has been looked at by its order.
+  if (!work || executing_device() || current_correlation()) return true;
+  const Touched* touched = nullptr;
+  for (const Touched& t : work->touched)
+    if (t.reach.begin <= address && address < t.reach.end) touched = &t;
+  if (!touched) return true;  // in the page, behind the copy's last byte
+  Finding f{.kind = Kind::HostRace, .first = side_of(*work, touched), .second = Side{}};
+  f.place = place_of(*piece, address);
+  lock.unlock();
+  f.second->name = writes ? "code of the host that writes" : "code of the host that reads";
+  f.second->address = address;
+  f.second->thread = thread_number();
+  f.second->stack = stacks_.here();  // torch has given the interpreter's lock away, and holds none of ours
+  findings_.add(std::move(f));
+  return true;
 }
 
 void Recorder::task_begun(const TaskEvent& task) {
@@ -151,6 +206,12 @@ void Recorder::task_begun(const TaskEvent& task) {
     return;
   }
   if (task.kind == TaskKind::Control && std::string_view(task.name) != "CALLBACK") return;
+  if (copies(task)) {
+    std::lock_guard lock(mutex_);
+    if (const auto found = waiting_.find(task.id); found != waiting_.end())
+      for (const Touched& t : found->second->touched) guards_.open(t.reach);
+    return;
+  }
   if (task.kind == TaskKind::Copy) return;
   if (task.kind == TaskKind::Compute && !*task.graph && std::string_view(task.name) != "MODEL_EXECUTE") return;
   std::lock_guard lock(mutex_);
@@ -171,16 +232,23 @@ void Recorder::task_begun(const TaskEvent& task) {
     // What it tells other threads is not seen: they may know from now on what the stream has done before it.
     Moment before = found->second->moment;
     clocks_.reached(before);
+    know();
   }
 }
 
 void Recorder::task_ended(const TaskEvent& task) {
-  if (task.kind == TaskKind::Copy || *task.graph) return;
-  if (task.kind == TaskKind::Compute && std::string_view(task.name) != "MODEL_EXECUTE") return;
+  if (*task.graph || task.stream == TaskEvent::kNoStream) return;
+  const bool copy = copies(task);
+  if (!copy && task.kind == TaskKind::Compute && std::string_view(task.name) != "MODEL_EXECUTE") return;
   std::lock_guard lock(mutex_);
   const auto found = waiting_.find(task.id);
   if (found == waiting_.end()) return;
-  if (task.kind == TaskKind::Compute) graphs_.erase(key_of(task));
+  if (copy) {
+    const std::shared_ptr<Work> work = found->second;
+    if (task.outcome != Outcome::Done) guards_.release([&](const Work& one) { return &one == work.get(); });
+    for (const Touched& t : work->touched) guards_.close(t.reach);
+  }
+  if (!copy && task.kind == TaskKind::Compute) graphs_.erase(key_of(task));
   waiting_.erase(found);
 }
 
@@ -377,11 +445,19 @@ void Recorder::ordered(const OrderEvent& event) {
   switch (event.what) {
     case What::EventRecorded: clocks_.record(event.object, stream); break;
     case What::EventAwaited: clocks_.wait(event.object, stream); break;
-    case What::EventReached: clocks_.event_reached(event.object); break;
-    case What::StreamReached: clocks_.stream_reached(stream); break;
+    case What::EventReached:
+      clocks_.event_reached(event.object);
+      know();
+      break;
+    case What::StreamReached:
+      clocks_.stream_reached(stream);
+      know();
+      break;
     case What::SignalSet:
       if (event.test < 0) clocks_.set_notify(event.object, stream);
       else clocks_.write_value(event.object, stream, event.value);
+      // The host may look at the value, and know by it what the stream has done.
+      if (event.test >= 0) guards_.release([&](const Work& work) { return work.stream == stream; });
       break;
     case What::SignalTaken:
       if (event.test < 0) {
@@ -446,6 +522,7 @@ void Recorder::freed(const OrderEvent& event) {
   const auto at = reinterpret_cast<uintptr_t>(event.object);
   const auto gone = allocations_.remove(at, site());
   if (!gone) return;
+  guards_.forget({gone->bytes.begin, gone->bytes.end + 1});
   if (wants(Kind::Freed)) {
     auto here = std::make_shared<Work>();
     static const Named kFree{.name = "free"};
@@ -516,6 +593,7 @@ void Recorder::after_fork(std::mutex& writing, bool child) {
   findings_.after_fork(child);
   writing.unlock();
   if (child) {
+    guards_.release([](const Work&) { return true; });
     forked_ = true;
     serial_ = 0;
     clocks_ = {};
@@ -530,6 +608,10 @@ void Recorder::after_fork(std::mutex& writing, bool child) {
 }
 
 void Recorder::finish(bool all) {
+  {
+    std::lock_guard lock(mutex_);
+    guards_.release([](const Work&) { return true; });
+  }
   if (!wants(Kind::Leak)) return;
   constexpr size_t kNamed = 4;
   struct Group {

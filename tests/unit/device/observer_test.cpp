@@ -170,9 +170,10 @@ TEST_F(Observers, ABriefOneHearsOfOperatorsOnceAndTakesNoTimes) {
   EXPECT_EQ(run(), nullptr);
   EXPECT_EQ(brief->submitted_count, 3);
   const auto seen = brief->rest.of_stream(a->id());
-  expect_pairs(seen, 1);
-  EXPECT_EQ(seen[1].event.kind, TaskKind::Host);
-  EXPECT_EQ(seen[1].event.ended.monotonic, 0u);
+  expect_pairs(seen, 2);  // not of the first
+  EXPECT_EQ(seen[1].event.kind, TaskKind::Copy);
+  EXPECT_EQ(seen[3].event.kind, TaskKind::Host);
+  EXPECT_EQ(seen[3].event.ended.monotonic, 0u);
   ASSERT_EQ(brief->rest.calls("aCall").size(), 1u);
   EXPECT_EQ(brief->rest.calls("aCall")[0].call.begin.monotonic, 0u);
   {
