@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 from updraft import CANN_VERSION, __version__, _machine, _tree, home
-from updraft._texts import t
+from updraft._texts import chinese, t
+from updraft.explain.modules import MODULES
 
 # torch_npu's link-time needs, then what it and other clients open by name
 NEEDED = ["libascendcl.so", "libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"]
@@ -396,6 +397,33 @@ def check_machine(report):
         report.note(t("LD_PRELOAD brings a second OpenMP runtime", "LD_PRELOAD 带来了第二个 OpenMP 运行时"), "unset LD_PRELOAD")
 
 
+def _log_root():
+    for name, below in (("ASCEND_PROCESS_LOG_PATH", ""), ("ASCEND_WORK_PATH", "log"), ("HOME", "ascend/log")):
+        if os.environ.get(name):
+            return os.path.join(os.environ[name], below).rstrip("/")
+    return None
+
+
+def _writable(path):
+    """A folder, or one that can be made."""
+    while path and not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return os.path.isdir(path or ".") and os.access(path or ".", os.W_OK | os.X_OK)
+
+
+def check_log(report):
+    root = _log_root()
+    if root and _writable(root):
+        report.ok(t("log: errors of a run go to %s; updraft explain %s reads them", "日志：运行中的错误写入 %s；updraft explain %s 可解读") % (root, root))
+    else:
+        report.note(t("log: %s cannot be written", "日志：%s 不可写") % (root or "~"), t("set ASCEND_PROCESS_LOG_PATH", "请设置 ASCEND_PROCESS_LOG_PATH"))
+    print("        " + t("a line begins with [ERROR] MODULE, and the module says where to look:", "每行以 [ERROR] 模块 开头，模块说明从何处查起："))
+    for m in MODULES:
+        print("        %-22s %s" % (", ".join(m.names), m.about_zh if chinese() else m.about))
+        print("          -> " + (m.advice_zh if chinese() else m.advice))
+    print("        " + t("another sort of failure: versions that do not fit, which stand above", "其他故障：版本不匹配，见上文"))
+
+
 def main(quick=False):
     report = Report()
     print("updraft %s, CANN %s, %s" % (__version__, CANN_VERSION, home()))
@@ -407,6 +435,7 @@ def main(quick=False):
     check_companions(report)
     check_mindspore(report, quick)
     check_machine(report)
+    check_log(report)
     if report.problems:
         print(t("%d problem(s) found", "发现 %d 个问题") % report.problems)
     else:

@@ -36,14 +36,14 @@ void ApiScope::open(const char* name, ApiCall::Phase phase) {
   if (call_.depth == 0) t_place.correlation = call_.correlation;
   if (!(bits_ & watch::kCalls)) return;  // only the correlation is wanted
   call_.thread = thread_number();
-  call_.begin = stamp(bits_);
+  call_.begin = wanted_stamp(bits_);
 }
 
 void ApiScope::close() {
   --t_place.depth;
   t_place.correlation = outer_;
   if (!(bits_ & watch::kCalls)) return;
-  call_.end = stamp(bits_);
+  call_.end = wanted_stamp(bits_);
   if (auto* sink = g_sink.load(std::memory_order_acquire)) sink(call_);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -83,6 +84,21 @@ Settings& settings() {
   return s;
 }
 
+/// Where a variable says where the log goes, somebody wants it. Told once a process, on stderr; it is called with the
+/// lock of the files.
+void tell_unwritable(const std::string& what, int why) {
+  static bool told = false;
+  if (told) return;
+  told = true;
+  const char* chosen = std::getenv("ASCEND_PROCESS_LOG_PATH");
+  const char* variable = chosen && *chosen ? "ASCEND_PROCESS_LOG_PATH" : "ASCEND_WORK_PATH";
+  const char* path = std::getenv(variable);
+  if (!path || !*path) return;
+  const std::string line = fmt::format("updraft: the log is not written, the program goes on: {}: {} ({})\n", what,
+                                       std::strerror(why), variable);
+  [[maybe_unused]] ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
 // A log that cannot be written must never disturb the program: the file is tried once and then given up.
 class File {
  public:
@@ -94,6 +110,7 @@ class File {
     if (fd_ < 0) return;
     ssize_t n = ::write(fd_, text.data(), text.size());
     if (n > 0) size_ += static_cast<size_t>(n);
+    else if (n < 0) tell_unwritable(paths_.back(), errno);
   }
 
  private:
@@ -108,6 +125,7 @@ class File {
     const std::string folder = root.empty() ? "" : root + "/" + folder_;
     if (folder.empty() || !make_folders(folder, 0750)) {
       failed_ = true;
+      if (!folder.empty()) tell_unwritable(folder, errno);
       return;
     }
     if (paths_.size() >= static_cast<size_t>(settings().files)) {
@@ -118,6 +136,7 @@ class File {
     paths_.push_back(fmt::format("{}/{}-{}_{}{:03}.log", folder, prefix_, pid, now.text, now.milliseconds));
     fd_ = ::open(paths_.back().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
     failed_ = fd_ < 0;
+    if (failed_) tell_unwritable(paths_.back(), errno);
   }
 
   const std::string folder_;

@@ -12,6 +12,9 @@ inline constexpr uint32_t kTasks = 1;      ///< begin and end of tasks, and of c
 inline constexpr uint32_t kArguments = 2;  ///< the arguments of both, and of operator calls
 inline constexpr uint32_t kCalls = 4;      ///< calls of the C interface
 inline constexpr uint32_t kRawTimes = 8;   ///< CLOCK_MONOTONIC_RAW beside CLOCK_MONOTONIC in every stamp
+/// Set by subscribe() while somebody listens who does not want watch::kBrief (device/observer.h): times are taken, and
+/// every task is told of when it begins and ends.
+inline constexpr uint32_t kFull = 64;
 /// Nobody has looked yet whether the environment asks for an observer.
 inline constexpr uint32_t kUndecided = 1u << 31;
 }  // namespace watch
@@ -39,6 +42,8 @@ struct Stamp {
 };
 /// Now, with the clocks that `bits` ask for.
 Stamp stamp(uint32_t bits);
+/// The same, nothing where those who listen want no times.
+inline Stamp wanted_stamp(uint32_t bits) { return bits & watch::kFull ? stamp(bits) : Stamp{}; }
 
 /// The kernel's number of the calling thread.
 int32_t thread_number();

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string_view>
 
 #include "base/log.h"
 #include "device/capture/told_lanes.h"
@@ -16,6 +17,7 @@ namespace updraft {
 struct TaskRecord {
   TaskEvent event;
   uint64_t serial = 0;      ///< the latest subscription when it began: later ones are not told of its end
+  bool begun = false;       ///< who listened then was told
   bool had_failed = false;  ///< its stream, when it began
   ArgumentList arguments;
 };
@@ -61,7 +63,11 @@ uint64_t next_id() { return g_ids.fetch_add(1, std::memory_order_relaxed) + 1; }
 // With the lock.
 void count_wants() {
   uint32_t bits = shared().keeping ? watch::kArguments : 0;
-  for (Slot* slot = g_slots; slot; slot = slot->next) bits |= slot->wants.load(std::memory_order_relaxed);
+  for (Slot* slot = g_slots; slot; slot = slot->next) {
+    const uint32_t wants = slot->wants.load(std::memory_order_relaxed);
+    bits |= wants;
+    if (wants && !(wants & watch::kBrief)) bits |= watch::kFull;
+  }
   uint32_t now = g_watched.load(std::memory_order_relaxed);
   while (!g_watched.compare_exchange_weak(now, bits | (now & watch::kUndecided))) {}
 }
@@ -110,7 +116,7 @@ void tell_call(const ApiCall& call) {
 std::unique_ptr<TaskRecord> make_record(uint32_t bits) {
   auto record = std::make_unique<TaskRecord>();
   record->event.id = next_id();
-  record->event.submitted = stamp(bits);
+  record->event.submitted = wanted_stamp(bits);
   return record;
 }
 
@@ -134,23 +140,22 @@ void show_arguments(TaskRecord& record) {
 void tell_begin(TaskRecord& record, uint32_t bits) {
   show_arguments(record);
   TaskEvent& event = record.event;
+  record.begun = true;
   event.thread = thread_number();
-  event.begun = stamp(bits);
+  event.begun = wanted_stamp(bits);
   record.serial = g_serial.load(std::memory_order_acquire);
   tell(watch::kTasks, record.serial, [&](Observer& o) { o.task_begun(event); });
-  event.begun = stamp(bits);  // the callbacks are no part of the task
+  event.begun = wanted_stamp(bits);  // the callbacks are no part of the task
 }
 
 void tell_end(TaskRecord& record, uint32_t bits, Outcome outcome, const Error* failure) {
   TaskEvent& event = record.event;
-  event.ended = stamp(bits);
+  event.ended = wanted_stamp(bits);
   event.thread = thread_number();
   event.outcome = outcome;
   event.failure = failure;
   tell(watch::kTasks, record.serial, [&](Observer& o) { o.task_ended(event); });
 }
-
-bool has_begun(const TaskRecord& record) { return record.event.begun.monotonic != 0; }
 
 void tell_unbegun(TaskRecord& record, uint32_t bits, const Task& task, Outcome outcome, const Error* failure) {
   describe_task(record.event, task);
@@ -201,6 +206,13 @@ void tell_submission(TaskEvent& event, const Task& task, uint32_t bits) {
   event.arguments_known = false;
 }
 
+// With watch::kBrief alone its submission is all that is told of it.
+bool told_once(const Task& task, uint32_t bits) {
+  if (bits & watch::kFull || task.kind != TaskKind::Compute) return false;
+  const std::string_view name = task.name();
+  return name != "MODEL_EXECUTE" && name != "MEMCPY_ASYNC";  // little copies are run as operators are
+}
+
 // The record of a task that is about to begin; made now when nobody listened at its submission.
 TaskRecord& record_of(const Stream& stream, Task& task, uint32_t bits) {
   if (!task.record) {
@@ -216,7 +228,7 @@ TaskRecord& record_of(const Stream& stream, Task& task, uint32_t bits) {
 }  // namespace
 
 void subscribe(std::shared_ptr<Observer> observer, uint32_t wants) {
-  wants &= watch::kTasks | watch::kArguments | watch::kCalls | watch::kRawTimes | watch::kOrder;
+  wants &= watch::kTasks | watch::kArguments | watch::kCalls | watch::kRawTimes | watch::kOrder | watch::kBrief;
   if (!observer || !(wants & (watch::kTasks | watch::kCalls)))
     throw Error(code::kRtInternal, "an observer must want tasks or calls");
   std::lock_guard lock(shared().mutex);
@@ -281,15 +293,22 @@ void observe_submission(const Stream& stream, Task& task) {
   const uint32_t bits = watched_bits();
   delete std::exchange(task.record, nullptr);
   if (!(bits & watch::kTasks)) return;
+  const auto fill = [&](TaskEvent& event) {
+    event.correlation = current_correlation();
+    event.submitter = thread_number();
+    event.model = t_replay.model;
+    event.index = t_replay.index;
+    describe_place(event, stream);
+    if (bits & watch::kOrder) tell_submission(event, task, bits);
+  };
+  if (told_once(task, bits)) {
+    TaskEvent event;
+    event.id = next_id();
+    return fill(event);
+  }
   task.record = make_record(bits).release();
-  TaskEvent& event = task.record->event;
-  event.correlation = current_correlation();
-  event.submitter = thread_number();
-  event.model = t_replay.model;
-  event.index = t_replay.index;
-  describe_place(event, stream);
   task.record->serial = g_serial.load(std::memory_order_acquire);
-  if (bits & watch::kOrder) tell_submission(event, task, bits);
+  fill(task.record->event);
 }
 
 void observe_part(const Stream& stream, uint32_t model, int32_t index, const Task& task) {
@@ -336,7 +355,7 @@ void observe_departure(const Stream& stream, Task& task) {
   const uint32_t bits = watched_bits();
   if (!(bits & watch::kTasks)) return;
   const std::optional<Error> failure = stream.failure();
-  if (!has_begun(*record)) {
+  if (!record->begun) {
     if (failure) tell_unbegun(*record, bits, task, Outcome::Skipped, &*failure);
     return;  // else nobody listened when it ran
   }
@@ -348,7 +367,7 @@ void observe_drop(Task& task) {
   const std::unique_ptr<TaskRecord> record(std::exchange(task.record, nullptr));
   const uint32_t bits = watched_bits();
   if (!(bits & watch::kTasks)) return;
-  if (has_begun(*record)) tell_end(*record, bits, Outcome::Dropped, nullptr);
+  if (record->begun) tell_end(*record, bits, Outcome::Dropped, nullptr);
   else tell_unbegun(*record, bits, task, Outcome::Dropped, nullptr);
 }
 
@@ -357,7 +376,7 @@ void run_observed(const Stream& stream, Task& task, FunctionRef<void()> run) {
   // What a host function calls is the client's doing, what operators call is ours.
   std::optional<InsideLibrary> inside;
   if (bits && task.kind != TaskKind::Host) inside.emplace();
-  if (!(bits & watch::kTasks)) return run();
+  if (!(bits & watch::kTasks) || (!task.record && told_once(task, bits))) return run();
   TaskRecord& record = record_of(stream, task, bits);
   struct Free {
     Task& task;

@@ -21,6 +21,9 @@ class Stream;
 namespace watch {
 /// What orders work, in the order of the calls: submissions, records and waits, synchronisations, memory and handles.
 inline constexpr uint32_t kOrder = 16;
+/// With kOrder, for who looks at calls in their order: no times, and no begin and end of operators on streams, of
+/// which `submitted` has told. Graphs, their nodes, copies, host functions, waits and what no task does have them.
+inline constexpr uint32_t kBrief = 32;
 }  // namespace watch
 
 /// How a task ended.

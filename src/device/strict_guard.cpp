@@ -2,8 +2,11 @@
 
 #include <execinfo.h>
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -19,7 +22,23 @@ struct sigaction g_before;
 
 void say(const char* text) { [[maybe_unused]] ssize_t n = write(STDERR_FILENO, text, std::strlen(text)); }
 
+std::atomic<HostFault> g_host_fault{nullptr};
+
+/// True for a write; where the processor does not say, as well.
+bool is_write([[maybe_unused]] const void* context) {
+#if defined(__x86_64__)
+  return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
+#else
+  return true;
+#endif
+}
+
 void on_fault(int number, siginfo_t* info, void* context) {
+  if (const HostFault hook = g_host_fault.load(); hook && info->si_code == SEGV_ACCERR)
+    if (const int before = errno; hook(info->si_addr, is_write(context))) {
+      errno = before;
+      return;
+    }
   if (Device* device = Device::owner(info->si_addr)) {
     char text[256];
     std::snprintf(text, sizeof text,
@@ -48,9 +67,10 @@ void on_fault(int number, siginfo_t* info, void* context) {
 
 }  // namespace
 
-void install_strict_guard() {
+namespace {
+
+void install() {
   static std::once_flag once;
-  if (!Config::get().strict) return;
   std::call_once(once, [] {
     void* frames[1];
     backtrace(frames, 1);  // loads what it needs now, not in the handler
@@ -67,6 +87,22 @@ void install_strict_guard() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, &g_before);
   });
+}
+
+}  // namespace
+
+void install_strict_guard() {
+  if (Config::get().strict) install();
+}
+
+void set_host_fault(HostFault hook) {
+  g_host_fault = hook;
+  install();
+}
+
+bool faults_arrive() {
+  struct sigaction now {};
+  return sigaction(SIGSEGV, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault;
 }
 
 }  // namespace updraft

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/boundary.h"
+#include "base/log.h"
 #include "collective/error.h"
 #include "collective/fusion/gradient_split.h"
 #include "collective/topology/groups.h"
@@ -48,6 +49,17 @@ int64_t of_world(const Group& group, const std::string& name, int64_t world_rank
               fmt::join(group.ranks, ","));
 }
 
+/// The words at the beginning of the line are those that people look for in a plog, whose script asks before there is a
+/// job.
+Group group_for(const char* query, const std::string& name) {
+  try {
+    return find_group(name);
+  } catch (const std::exception& e) {
+    UPDRAFT_LOG(kError, "HCCL", "Call hcom_bind_model failed: {} of group {}: {}", query, name, e.what());
+    throw;
+  }
+}
+
 int64_t local_rank(const Group& group) {
   for (size_t i = 0; i < group.local.size(); ++i)
     if (group.local[i] == group.rank) return static_cast<int64_t>(i);
@@ -86,7 +98,7 @@ UPDRAFT_API int updraft_hccl_query(const char* what, const char* group, size_t l
   return answer(what, error, bytes, [&] {
     const std::string_view query = what;
     const std::string name(group, length);
-    const Group g = find_group(name);
+    const Group g = group_for(what, name);
     if (query == "get_rank_size") *value = static_cast<int64_t>(g.ranks.size());
     else if (query == "get_local_rank_size") *value = static_cast<int64_t>(g.local.size());
     else if (query == "get_rank_id") *value = g.rank;

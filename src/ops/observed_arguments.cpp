@@ -29,6 +29,12 @@ Argument::Value value_of(const aclTensor* t) {
   return TensorArgument{t->view, t->format, t->storage, t->offset, t->on_host};
 }
 
+/// Made in its place: it is large, and copies of it would cost as much as all else.
+void add(std::vector<Argument>& to, const Parameter& p, const aclTensor& t) {
+  Argument& argument = to.emplace_back(p.name, p.direction, -1, AbsentArgument{});
+  argument.value.emplace<TensorArgument>(t.view, t.format, t.storage, t.offset, t.on_host);
+}
+
 Argument::Value value_of(const aclScalar* s) {
   if (!s) return AbsentArgument{};
   ScalarArgument value{s->dtype, {}};
@@ -59,9 +65,15 @@ Argument::Value value_of(Kind kind, const Value& v) {
 }  // namespace
 
 void observe_arguments(std::vector<Argument>& to, const OpInfo& info, const Value* values) {
+  const bool ordered = watched() && watched_bits() & watch::kOrder;
   for (size_t i = 0; i < info.parameters.size(); ++i) {
     const Parameter& p = info.parameters[i];
-    if (p.kind == Kind::Tensor && values[i].tensor()) look_at_storage(p.name, *values[i].tensor());
+    if (p.kind == Kind::Tensor && values[i].tensor()) {
+      const aclTensor& tensor = *values[i].tensor();
+      if (ordered) look_at_storage(p.name, tensor);
+      add(to, p, tensor);
+      continue;
+    }
     auto elements = [&](const auto* list) {
       if (!list || list->items.empty()) {
         to.push_back({p.name, p.direction, -1, AbsentArgument{}});

@@ -205,17 +205,19 @@ def pair(folder, change):
     finish(torch)
 
 
-def large(folder, gigabytes="1"):
-    """Prints how fast a dump of so many GB goes, beside plain writes of as much to the same place, in turns."""
+def large(folder, gigabytes="1", kibibytes=None):
+    """Prints how fast a dump of so many GB goes, in 16 files or in files of so many KiB, beside plain writes of as much to the same place, in turns."""
     import shutil
     import time
 
     import torch
     import torch_npu  # noqa: F401
 
-    x = torch.ones(int(float(gigabytes) * (1 << 28)) // 16)
+    elements = int(float(gigabytes) * (1 << 28))
+    files = elements // (int(kibibytes) * 256) if kibibytes else 16
+    x = torch.ones(elements // files)
     d, out = x.npu(), torch.empty_like(x).npu()
-    size = 16 * x.numel() * 4 / 1e9
+    size = files * x.numel() * 4 / 1e9
 
     def seconds(work):
         torch.npu.synchronize()
@@ -225,7 +227,7 @@ def large(folder, gigabytes="1"):
         return time.perf_counter() - began
 
     def operators():
-        for _ in range(16):
+        for _ in range(files):
             torch.neg(d, out=out)
 
     def dumped():
@@ -233,7 +235,7 @@ def large(folder, gigabytes="1"):
         finish(torch)
 
     def written():
-        for i in range(16):
+        for i in range(files):
             with open(os.path.join(folder, "plain%d" % i), "wb", buffering=0) as file:
                 file.write(memoryview(x.numpy()).cast("B"))
 

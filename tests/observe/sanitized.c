@@ -265,6 +265,61 @@ static void pinned_used_twice(void) {
   CHECK(aclrtSynchronizeDevice());
   CHECK(aclrtFreeHost(host));
 }
+static void pinned_read_too_early(void) {
+  float *host, *rest;
+  CHECK(aclrtMallocHost((void**)&host, kBytes));
+  CHECK(aclrtMallocHost((void**)&rest, kBytes));
+  rest[0] = 3; /* nothing is on its way there */
+  CHECK(aclrtMemcpyAsync(host, kBytes, a, kBytes, ACL_MEMCPY_DEVICE_TO_HOST, s));
+  if (!wrong) CHECK(aclrtSynchronizeStream(s));
+  volatile float* from = host;
+  printf("%f %f\n", (double)from[3], (double)rest[0]);
+  CHECK(aclrtSynchronizeStream(s));
+  host[3] = 1;
+  CHECK(aclrtFreeHost(host));
+  CHECK(aclrtFreeHost(rest));
+}
+static void pinned_changed_too_early(void) {
+  float* host;
+  aclrtEvent event;
+  CHECK(aclrtCreateEvent(&event));
+  CHECK(aclrtMallocHost((void**)&host, kBytes));
+  memset(host, 0, kBytes);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(aclrtMemcpyAsync(c, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, s));
+    CHECK(aclrtRecordEvent(event, s));
+    volatile float* look = host; /* a card may read it, too */
+    if (look[1] > 8) exit(9);
+    if (!wrong) CHECK(aclrtSynchronizeEvent(event));
+    host[1] = (float)i;
+  }
+  CHECK(aclrtSynchronizeStream(s));
+  float seen[kCount];
+  CHECK(aclrtMemcpy(seen, kBytes, c, kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
+  if (!wrong && seen[1] != 1) exit(9);
+  CHECK(aclrtFreeHost(host));
+  CHECK(aclrtDestroyEvent(event));
+}
+static void host_function(void* data) { ((float*)data)[2] += 1; }
+static void pinned_part_read_too_early(void) {
+  /* a part of it, in and out, with a host function in between, which the stream orders */
+  enum { kMany = 8192 };
+  float *host, *d;
+  CHECK(aclrtMallocHost((void**)&host, kMany * 4));
+  CHECK(aclrtMalloc((void**)&d, kMany * 4, 0));
+  CHECK(aclrtMemset(d, kMany * 4, 0, kMany * 4));
+  CHECK(aclrtMemcpyAsync(host, kMany * 4, d, kMany * 4, ACL_MEMCPY_DEVICE_TO_HOST, s));
+  CHECK(aclrtMemcpyAsync(d, kMany * 2, host, kMany * 2, ACL_MEMCPY_HOST_TO_DEVICE, s));
+  CHECK(aclrtMemcpyAsync(host, kMany * 2, d, kMany * 2, ACL_MEMCPY_DEVICE_TO_HOST, s));
+  if (!wrong) CHECK(aclrtLaunchHostFunc(s, host_function, host));
+  if (!wrong) CHECK(aclrtSynchronizeDevice());
+  float copy[64];
+  memcpy(copy, host + kMany - 64, sizeof copy);
+  CHECK(aclrtSynchronizeDevice());
+  if (copy[0] != 0 || host[2] != (wrong ? 0 : 1)) exit(9);
+  CHECK(aclrtFreeHost(host));
+  CHECK(aclrtFree(d));
+}
 static void host_reads_the_device(void) {
   float host[kCount];
   CHECK(aclrtMemcpy(host, kBytes, a, kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
@@ -305,6 +360,9 @@ static const struct {
               CASE(leaked_tensor_list),
               CASE(leaked_executor),
               CASE(pinned_used_twice),
+              CASE(pinned_read_too_early),
+              CASE(pinned_changed_too_early),
+              CASE(pinned_part_read_too_early),
               CASE(host_reads_the_device)};
 
 int main(int argc, char** argv) {

@@ -276,6 +276,24 @@ def pinned_memory_used_twice(wrong):
     Z.copy_(PINNED, non_blocking=True)
 
 
+@fault("host-race")
+def pinned_memory_read_too_early(wrong):
+    PAGES.copy_(W, non_blocking=True)
+    if not wrong:
+        torch.npu.synchronize()
+    return float(PAGES[7]), PAGES.numpy().copy()
+
+
+@fault("host-race")
+def pinned_memory_changed_too_early(wrong):
+    W.copy_(PAGES, non_blocking=True)
+    if not wrong:
+        event = torch.npu.Event()
+        event.record()
+        event.synchronize()
+    PAGES.fill_(3.0)
+
+
 def settle():
     torch.npu.synchronize()
 
@@ -286,7 +304,7 @@ if __name__ == "__main__":
 
     OTHER, THIRD = torch.npu.Stream(), torch.npu.Stream()
     X, Z, M = torch.ones(1000, device="npu"), torch.ones(1000, device="npu"), torch.ones(20, 16, device="npu")
-    PINNED = torch.ones(1000).pin_memory()
+    PINNED, PAGES, W = torch.ones(1000).pin_memory(), torch.ones(8192).pin_memory(), torch.ones(8192, device="npu")
     STATIC, SHARED = torch.zeros(1000, device="npu"), torch.zeros(1000, device="npu")
     settle()
     GRAPH = torch.npu.NPUGraph()
@@ -298,4 +316,8 @@ if __name__ == "__main__":
         kept = function(wrong)
         settle()
         del kept
+    if not wrong:  # pages of the pool that are used again and again
+        data = torch.utils.data.DataLoader(torch.randn(64, 4096), batch_size=8, pin_memory=True)
+        for _ in range(3):
+            print(sum(float(batch.to("npu", non_blocking=True).sum()) for batch in data))
     print("done")

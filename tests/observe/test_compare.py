@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -271,14 +272,36 @@ def test_a_model_against_a_reference(models, tmp_path):
     assert "no tensor differs" in said
 
 
+def sides_of_fusion(models, mine, golden, fused, unfused, out):
+    said = runs.msaccucmp("compare", "-m", mine, "-g", golden, "-f", fused, "-cf", unfused, "-out", out)
+    return said, {r["NPUDump"]: r for r in table(out) if ":output:" in r["TensorIndex"]}
+
+
 def test_fused_against_unfused(models, tmp_path):
-    for order in (("small", "small_off"), ("small_off", "small")):
-        out = tmp_path / order[0]
-        runs.msaccucmp("compare", "-m", step(models, "small"), "-g", step(models, "small_off"), "-f", models / "small.json", "-cf",
-                       models / "small_off.json", "-out", out)
-        outputs = {r["NPUDump"]: r for r in table(out) if ":output:" in r["TensorIndex"]}
-        assert float(outputs["net/relu_1"]["CosineSimilarity"]) > 0.9999
-        assert float(outputs["net/softmax"]["CosineSimilarity"]) > 0.9999
+    said, outputs = sides_of_fusion(models, step(models, "small"), step(models, "small_off"), models / "small.json", models / "small_off.json", tmp_path)
+    assert "exchanged" not in said
+    for name in ("net/relu_1", "net/softmax"):
+        assert float(outputs[name]["CosineSimilarity"]) > 0.9999
+
+
+def test_each_graph_goes_to_its_side(models, tmp_path):
+    """By the operators, where both graphs have one name; by the name of the graph, where the folders have it."""
+    fused, unfused = models / "small.json", models / "small_off.json"
+    said, outputs = sides_of_fusion(models, step(models, "small_off"), step(models, "small"), fused, unfused, tmp_path / "swapped")
+    assert "-f and -cf were exchanged: the dump of -m has the operators of the graph of -cf" in said
+    assert float(outputs["net/relu"]["CosineSimilarity"]) > 0.9999 and outputs["net/relu"]["GroundTruth"] == "net/relu_1"
+    assert float(outputs["net/softmax"]["CosineSimilarity"]) > 0.9999
+    named = {}
+    for name, path in (("small", fused), ("small_off", unfused)):
+        graph = json.loads(path.read_text())
+        graph["graph"][0]["name"] = name + "_graph"
+        named[name] = tmp_path / (name + ".json")
+        named[name].write_text(json.dumps(graph))
+        shutil.copytree(step(models, name), tmp_path / "dumps" / (name + "_graph") / "0")
+    mine, golden = (tmp_path / "dumps" / name / "0" for name in ("small_graph", "small_off_graph"))
+    said, outputs = sides_of_fusion(models, mine, golden, named["small_off"], named["small"], tmp_path / "named")
+    assert "-f and -cf were exchanged: the dump of -m is of the graph small_graph" in said
+    assert float(outputs["net/relu_1"]["CosineSimilarity"]) > 0.9999
 
 
 def test_the_planted_fault_is_first(models, tmp_path):

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from . import disks
+
 FAILING_CALL = """
     import ctypes, os
     import updraft._tree as tree
@@ -33,6 +35,29 @@ def test_errors_are_kept_and_events_are_not(tmp_path):
     assert [re.sub(r"\d+", "N", name) for name in files] == ["debug/plog/plog-N_N.log"]
     lines = next(iter(files.values())).splitlines()
     assert all(LINE.match(line) for line in lines) and "aclrtMalloc failed with" in lines[0]
+
+
+def test_a_missing_folder_is_made(tmp_path):
+    _, files = run(tmp_path / "one" / "two" / "three")
+    assert files
+
+
+def test_a_log_that_cannot_be_written_is_told_once(tmp_path):
+    (tmp_path / "log").write_text("a file, where the folder should be")
+    output, _ = run(tmp_path, CALLS="3", ASCEND_GLOBAL_EVENT_ENABLE="1")
+    assert output.count("updraft: the log is not written, the program goes on") == 1 and "Not a directory" in output
+    assert (tmp_path / "log").read_text().startswith("a file")
+    output, _ = run(tmp_path, CALLS="3", ASCEND_GLOBAL_LOG_LEVEL="4")  # nothing would be written
+    assert "the log is not written" not in output
+
+
+@disks.wants_mounts
+@pytest.mark.parametrize("options, prepare, why", disks.REFUSALS, ids=["full", "no_inodes", "read_only"])
+def test_a_log_on_a_disk_that_takes_nothing(tmp_path, options, prepare, why):
+    (tmp_path / "disk").mkdir()
+    code = textwrap.dedent(FAILING_CALL) + "print('went on')"
+    text = disks.run_on_disk(tmp_path / "disk", [sys.executable, "-c", code], options, prepare, ASCEND_PROCESS_LOG_PATH=tmp_path / "disk" / "log", CALLS="3")
+    assert "went on" in text and text.count("updraft: the log is not written, the program goes on") == 1 and why in text, text
 
 
 def test_events_have_a_folder(tmp_path):
@@ -154,3 +179,18 @@ def test_nothing_in_it(tmp_path):
 
 def test_modules_alone():
     assert "HCCL" in explain().stdout and "集合通信" in explain(lang="zh").stdout
+
+
+@pytest.mark.parametrize("lang, about, advice", [("en", "graphs: checks, shapes, compilation", "DUMP_GE_GRAPH=2"), ("zh", "集合通信：建链与数据交换", "先看最先失败的 rank")])
+def test_the_doctor_says_where_to_look_by_module(tmp_path, lang, about, advice):
+    def doctor(log):
+        env = dict(os.environ, UPDRAFT_LANG=lang, ASCEND_PROCESS_LOG_PATH=str(log))
+        return subprocess.run([sys.executable, "-m", "updraft", "doctor", "--quick"], text=True, capture_output=True, timeout=120, env=env).stdout
+
+    said = doctor(tmp_path / "log" / "of" / "it")
+    assert "ok    " in next(line for line in said.splitlines() if str(tmp_path) in line) and not (tmp_path / "log").exists()
+    for name in ("ASCENDCL", "RUNTIME", "GE, FE", "OP", "HCCL", "TDT", "PROFILING"):
+        assert re.search(r"^ +%s\b" % re.escape(name), said, re.M), name
+    assert about in said and advice in said
+    (tmp_path / "file").write_text("")
+    assert "note  " in next(line for line in doctor(tmp_path / "file").splitlines() if str(tmp_path) in line)

@@ -193,6 +193,77 @@ def test_wrong_actions(work, action, said):
     assert said in run(work, "-c", f"import precision_tool.tf_config as t; t.torch_dump_config({action!r})", status=1)
 
 
+def training(work, folder, *changes):
+    """A training folder with the tool and a script that differs from SCRIPT."""
+    shutil.copytree(work / "precision_tool", folder / "precision_tool")
+    script = textwrap.dedent(SCRIPT)
+    for old, new in changes:
+        assert old in script
+        script = script.replace(old, new)
+    (folder / "train.py").write_text(script)
+    return folder
+
+
+def test_a_random_kernel_is_found(work, tmp_path):
+    """The same script twice: the first operator that differs has the same inputs in both runs."""
+    folder = training(work, tmp_path, ("net = torch.compile(", "net.insert(2, torch.nn.Dropout(0.5))\ntorch.npu.manual_seed(int(sys.argv[2]))\nnet = torch.compile("))
+    for seed in (1, 2):
+        run(folder, "train.py", "dump", seed)
+        if seed == 1:
+            (folder / "precision_data/npu/debug_0").rename(folder / "precision_data/npu/debug_1")
+    said = tool(folder, "vc", "-lt", step_of(folder, "debug_0"), "-rt", step_of(folder, "debug_1"))
+    assert "first divergence: StatelessDropOutGenMask" in said
+    said = tool(folder, "vcs")
+    box = said[said.index("StatelessDropOutGenMask ─"):said.index("DropOutDoMask ─")]
+    inputs, outputs = box[box.index("Input:"):].split("Output:")
+    assert all(value.startswith("1.0") for value in re.findall(r"\[\d\]([\d.-]+)", inputs)) and float(re.search(r"\[0\]([\d.-]+)", outputs)[1]) < 0.98
+    said = tool(folder, "ni", "StatelessDropOutGenMask")
+    assert "[debug_0]StatelessDropOutGenMask" in said and "[debug_1]StatelessDropOutGenMask" in said and "NpuDumpOutput:" in said
+
+
+def test_a_wrong_fusion_is_found(work, tmp_path):
+    """The walk from wrong results to the one pass that is switched off. The script plays the wrong pass: where it is on, a product is wrong."""
+    wrong = """switches = sys.argv[2]
+    settings = CompilerConfig()
+    settings.fusion_config.fusion_switch_file = switches
+    with open(switches) as file:
+        if '"off"' not in file.read():
+            with torch.no_grad():
+                net[2].weight[::2] *= -1
+    net = torch.compile(""".replace("\n    ", "\n")
+    folder = training(work, tmp_path, ("net = torch.compile(", wrong), ("compiler_config=CompilerConfig()", "compiler_config=settings"))
+    off = folder / "precision_tool/lib/config/fusion_off.cfg"
+    on, one = folder / "on.cfg", folder / "one.cfg"
+    on.write_text('{"Switch": {"GraphFusion": {"ALL": "on"}}}')
+    npu = folder / "precision_data/npu"
+
+    def dumped(switches):
+        run(folder, "train.py", "dump", switches)
+        graph = next((npu / "debug_0/graph").rglob("ge_proto_*_Build.txt"))
+        done = subprocess.run([HOME / "bin/atc", "--mode=5", f"--om={graph}", f"--json={npu}/debug_0/graph.json"], text=True, capture_output=True, timeout=100)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    dumped(on)
+    (npu / "debug_0").rename(npu / "debug_1")
+    dumped(off)
+    compare = [sys.executable, HOME / "tools/operator_cmp/compare/msaccucmp.py", "compare"]
+    done = subprocess.run([*compare, "-m", step_of(folder, "debug_1"), "-g", step_of(folder, "debug_0"), "-f", npu / "debug_1/graph.json",
+                           "-cf", npu / "debug_0/graph.json", "-out", folder / "compared"], text=True, capture_output=True, timeout=100)
+    assert "first divergence: MatMulV2_1 (MatMulV2)" in done.stdout + done.stderr, done.stdout + done.stderr
+    with open(next((folder / "compared").glob("result_*.csv")), newline="") as file:
+        outputs = {r["NPUDump"]: r for r in csv.DictReader(file) if ":output:" in r["TensorIndex"]}
+    assert outputs["MatMulV2_1"]["GroundTruth"] == "MatMulV2_1,Add_1" and float(outputs["MatMulV2_1"]["CosineSimilarity"]) < 0.98
+    assert float(outputs["MatMulV2"]["CosineSimilarity"]) > 0.9999  # the same pass has fused it, and is right there
+    name = re.search(r"PassName: (\w+)", tool(folder, "ni", "-n", "MatMulV2_1"))[1]
+    assert name == "MatMulBiasAddFusionPass"
+    one.write_text('{"Switch": {"GraphFusion": {"%s": "off"}}}' % name)
+    shutil.rmtree(npu / "debug_1")
+    (npu / "debug_0").rename(npu / "debug_1")
+    dumped(one)
+    said = tool(folder, "vc", "-lt", step_of(folder, "debug_0"), "-rt", step_of(folder, "debug_1"))
+    assert "no tensor differs" in said and "Find 0 ops" in tool(folder, "vcs"), said
+
+
 def test_single_command_mode(work, tmp_path):
     folder = tmp_path / "training"
     shutil.copytree(work / "precision_tool", folder / "precision_tool")

@@ -4,10 +4,12 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
 from . import traces
+from .disks import REFUSALS, run_on_disk, wants_mounts
 from .programs import environment, python, run, table, timeline, UPDRAFT
 
 HERE = __import__("pathlib").Path(__file__).parent
@@ -88,7 +90,7 @@ def test_marks_and_ranges(recorded):
 
 def test_copies_are_tasks_and_marks_want_their_switch(tmp_path):
     script = tmp_path / "copies.py"
-    script.write_text(__import__("textwrap").dedent(FILL + """
+    script.write_text(textwrap.dedent(FILL + """
     q = ctypes.c_void_p()
     assert lib.aclrtMalloc(ctypes.byref(q), ctypes.c_size_t(4096), 0) == 0
     assert lib.aclrtMemcpy(q, ctypes.c_size_t(4096), p, ctypes.c_size_t(4096), 3) == 0
@@ -111,7 +113,7 @@ def test_samples_of_memory_and_host(recorded):
 
 def test_samples_of_the_processor(tmp_path):
     script, out = tmp_path / "busy.py", tmp_path / "out"
-    script.write_text(__import__("textwrap").dedent(FILL + """
+    script.write_text(textwrap.dedent(FILL + """
     import time
     end = time.process_time() + 0.2
     while time.process_time() < end: pass
@@ -128,7 +130,7 @@ def test_samples_of_the_processor(tmp_path):
 
 def test_executions_of_graphs_by_layer(tmp_path):
     script, out = tmp_path / "graph.py", tmp_path / "out"
-    script.write_text(__import__("textwrap").dedent(FILL + """
+    script.write_text(textwrap.dedent(FILL + """
     stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
     size = ctypes.c_size_t(4096)
     assert lib.aclrtCreateStream(ctypes.byref(stream)) == 0 and lib.aclmdlRICaptureBegin(stream, 0) == 0
@@ -145,7 +147,7 @@ def test_executions_of_graphs_by_layer(tmp_path):
 
 def test_msprof_profiles_a_program_and_gives_its_status(tmp_path):
     script = tmp_path / "adds.py"
-    script.write_text(__import__("textwrap").dedent(ADDS) + "\nimport sys; sys.exit(int(sys.argv[1]))\n")
+    script.write_text(textwrap.dedent(ADDS) + "\nimport sys; sys.exit(int(sys.argv[1]))\n")
     out = tmp_path / "out"
     text = run("msprof", "--output=%s" % out, "--msproftx=on", "--sys-hardware-mem=on", "--l2=on", sys.executable, script, 3, status=3)
     assert "--l2=on changes nothing" in text and "1408.0" in text
@@ -154,7 +156,7 @@ def test_msprof_profiles_a_program_and_gives_its_status(tmp_path):
     assert table(out, "npu_mem")
     # what the whole command line says in quotes is the same
     again, script = tmp_path / "again", tmp_path / "a fill.py"
-    script.write_text(__import__("textwrap").dedent(FILL))
+    script.write_text(textwrap.dedent(FILL))
     run("msprof", "--output=%s" % again, "--task-time=l0", "--application=%s '%s' 0" % (sys.executable, script))
     assert [r["kernel_name"] for r in table(again, "task_time")] == ["MEMSET"]
     (sample,) = again.rglob("sample.json")
@@ -223,6 +225,49 @@ def test_a_wrong_profiling_mode_stops_acl_init(tmp_path):
     for options, said in (("", "PROFILING_OPTIONS is not set"), ('{"task_trace":"on"}', "output is missing"), ("{", "byte")):
         text = python(code, PROFILING_MODE="true", PROFILING_OPTIONS=options)
         assert "100010" in text and said in text, text
+
+
+@wants_mounts
+@pytest.mark.parametrize("options, prepare, why", REFUSALS, ids=["full", "no_inodes", "read_only"])
+def test_a_disk_that_takes_nothing_stops_no_program(tmp_path, options, prepare, why):
+    """Neither by PROFILING_MODE, nor by acl.json, nor under msprof: one line, and no folder is left."""
+    (tmp_path / "out").mkdir()
+    configuration = tmp_path / "acl.json"
+    configuration.write_text(json.dumps({"profiler": {"switch": "on", "output": str(tmp_path / "out")}}))
+    script = tmp_path / "fill.py"
+    script.write_text(textwrap.dedent(FILL + """
+    assert lib.aclFinalize() == 0
+    print("went on")
+    """).replace("aclInit(None)", "aclInit(sys.argv[1].encode() if sys.argv[1:] else None)"))
+    program = [sys.executable, script]
+    ways = [(program, {"PROFILING_MODE": "true", "PROFILING_OPTIONS": json.dumps({"output": str(tmp_path / "out")})}), (program + [configuration], {})]
+    if why != "Read-only file system":  # msprof itself says so before it starts the program
+        ways.append((["msprof", "--output=%s" % (tmp_path / "out"), *program], {}))
+    for command, env in ways:
+        text = run_on_disk(tmp_path / "out", command, options, prepare, after="ls | sed s/^PROF/remains:/", **env)
+        assert "went on" in text and why in text and "remains:" not in text, text
+        assert text.count("updraft: nothing is profiled, the program goes on: ") == 1, text
+
+
+@wants_mounts
+def test_a_disk_that_fills_up_loses_records_alone(tmp_path):
+    """Of what is lost one line tells, the calls give no error, and the rest is exported."""
+    (tmp_path / "out").mkdir()
+    script = tmp_path / "many.py"
+    script.write_text(textwrap.dedent(FILL + """
+    for _ in range(20000): assert lib.aclrtMemset(p, ctypes.c_size_t(4096), 0, ctypes.c_size_t(4096)) == 0
+    assert lib.aclFinalize() == 0
+    print("went on")
+    """))
+    options = json.dumps({"output": str(tmp_path / "out")})
+    copy = "cp -r PROF_* %s" % tmp_path
+    text = run_on_disk(tmp_path / "out", [sys.executable, script], "size=1m", after=copy, PROFILING_MODE="true", PROFILING_OPTIONS=options)
+    assert "went on" in text and len(re.findall("the profile is not whole: .* of records .* could not be written: No space left on device", text)) == 1, text
+    rows = table(exported(next(tmp_path.glob("PROF_*"))), "task_time")
+    assert 0 < len(rows) < 20000 and {r["kernel_name"] for r in rows} == {"MEMSET"}
+    # under msprof the tables have no room, either, and the status is the program's
+    text = run_on_disk(tmp_path / "out", ["msprof", "--output=%s" % (tmp_path / "out"), sys.executable, script], "size=1m")
+    assert "went on" in text and "the tables are not whole" in text, text
 
 
 def test_acl_json(tmp_path):

@@ -154,6 +154,13 @@ def test_a_world_that_does_not_exist(tree, variables, wanted):
     assert text.startswith("get rank id error: ") and wanted in text, text
 
 
+def test_the_log_has_the_words_that_are_looked_for(tree, tmp_path):
+    text, = job(tree, "fails(get_rank_id)", ASCEND_PROCESS_LOG_PATH=tmp_path / "log")
+    assert text.startswith("get rank id error: EI0001")
+    lines = "".join(path.read_text() for path in (tmp_path / "log").rglob("plog-*.log")).splitlines()
+    assert any(line.startswith("[ERROR] HCCL(") and "Call hcom_bind_model failed: get_rank_id of group hccl_world_group: EI0001" in line for line in lines)
+
+
 @pytest.mark.parametrize("variables, wanted", [
     (dict(), "RANK_ID"),
     (dict(RANK_ID=2), "RANK_ID"),

@@ -1,6 +1,7 @@
 """npu_bridge between processes: hccl_ops in graphs, and training of TensorFlow 1 that equals one process with the joined batch."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,10 @@ import json, os, tempfile
 import numpy as np, tensorflow as tf
 v1 = tf.compat.v1
 rank, size = int(os.environ.get("RANK_ID", "0")), int(os.environ.get("RANK_SIZE", "1"))
+"""
+# before npu_device is imported
+DUMPED = """os.makedirs(os.path.join(os.environ["GRAPHS"], str(rank)))
+os.environ.update(DUMP_GE_GRAPH="3", DUMP_GRAPH_LEVEL="1", DUMP_GRAPH_PATH=os.path.join(os.environ["GRAPHS"], str(rank)))
 """
 V1 = BEGIN + """
 import npu_device
@@ -126,7 +131,12 @@ def test_two_ranks_learn_as_one_process(tmp_path, monkeypatch):
     monkeypatch.setenv("FOLDER", str(tmp_path / "checkpoints"))
     monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", str(tmp_path / "log"))
     monkeypatch.setenv("ASCEND_GLOBAL_LOG_LEVEL", "1")
-    monitored = job(tmp_path, HOROVOD + "print(json.dumps(said))", begin=V1)
+    monkeypatch.setenv("GRAPHS", str(tmp_path / "graphs"))
+    monitored = job(tmp_path, HOROVOD + "print(json.dumps(said))", begin=V1.replace("import npu_device", DUMPED + "import npu_device"))
+    for rank in range(2):  # the variables' first values come by one graph, the gradients by another
+        graphs = [path.read_text() for path in (tmp_path / "graphs" / str(rank)).rglob("ge_proto_*.txt")]
+        held = [set(re.findall(r'type: "(Hcom\w+)"', text)) for text in graphs]
+        assert {"HcomBroadcast"} in held and {"HcomAllReduce"} in held, held
     estimated = job(tmp_path, ESTIMATOR + "print(json.dumps(said))", begin=V1)
     want = reference("""
 said = {}

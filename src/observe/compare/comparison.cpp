@@ -129,16 +129,25 @@ Comparison::Comparison(Options options) : options_(std::move(options)), mine_(op
   if (!mine_.is_npu() && options_.overflow) notes_.push_back("-overflow_detection wants dump files on the side of -m");
 }
 
-/// Each graph goes to the side whose path has its name, whatever the order in which they were given.
+/// Each graph goes to the side whose path has its name, or, where both or none have it, whose operators it has,
+/// whatever the order in which they were given.
 void Comparison::match_rules() {
-  auto has = [](const Side& side, const GraphRule& rule) {
+  const auto named = [](const Side& side, const GraphRule& rule) {
     return !rule.graph().empty() &&
            ("/" + side.folder() + "/").find("/" + dump::clean(rule.graph()) + "/") != std::string::npos;
   };
-  if (has(mine_, *unfused_) && !has(mine_, *rule_)) {
-    std::swap(rule_, unfused_);
-    notes_.push_back("-f and -cf were exchanged: the dump of -m is of the graph " + rule_->graph());
-  }
+  const auto held = [](const Side& side, const GraphRule& rule) {
+    return std::ranges::count_if(rule.operators(), [&](const RuleOperator& op) { return side.find(op.name); });
+  };
+  const auto fits = [&](const auto& measure, const GraphRule& of_mine, const GraphRule& of_golden) {
+    return static_cast<int64_t>(measure(mine_, of_mine)) + static_cast<int64_t>(measure(golden_, of_golden));
+  };
+  const int64_t by_name = fits(named, *unfused_, *rule_) - fits(named, *rule_, *unfused_);
+  const int64_t by_operators = fits(held, *unfused_, *rule_) - fits(held, *rule_, *unfused_);
+  if (by_name < 0 || (by_name == 0 && by_operators <= 0)) return;
+  std::swap(rule_, unfused_);
+  notes_.push_back(by_name > 0 ? "-f and -cf were exchanged: the dump of -m is of the graph " + rule_->graph()
+                               : "-f and -cf were exchanged: the dump of -m has the operators of the graph of -cf");
 }
 
 std::vector<Comparison::Unit> Comparison::units() const {

@@ -24,6 +24,13 @@ constexpr size_t kChunk = size_t{4} << 20;
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+/// Who waits for memory gets it when so much of a writer's is free again: to wake it for each file costs as much as the
+/// file.
+constexpr size_t room_of(size_t most) { return most / 4 * 3; }
+
+/// Memory comes in powers of two, so that the stock fits.
+constexpr size_t capacity_for(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 64)); }
+
 /// Empty, or why it failed.
 std::string write_all(int file, const std::byte* bytes, size_t size) {
   while (size > 0) {
@@ -32,6 +39,23 @@ std::string write_all(int file, const std::byte* bytes, size_t size) {
     if (n < 0) return std::strerror(errno);
     bytes += n;
     size -= static_cast<size_t>(n);
+  }
+  return {};
+}
+
+std::string write_all(int file, std::string_view head, std::string_view body) {
+  const iovec parts[] = {{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(body.data()), body.size()}};
+  ssize_t n = 0;
+  do n = ::writev(file, parts, 2);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) return std::strerror(errno);
+  auto done = static_cast<size_t>(n);
+  for (std::string_view* part : {&head, &body}) {
+    const size_t of_it = std::min(done, part->size());
+    part->remove_prefix(of_it);
+    done -= of_it;
+    if (auto why = write_all(file, reinterpret_cast<const std::byte*>(part->data()), part->size()); !why.empty())
+      return why;
   }
   return {};
 }
@@ -54,30 +78,36 @@ FileWriter::~FileWriter() {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  changed_.notify_all();
+  work_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
 Buffer FileWriter::take(size_t bytes) {
   std::unique_lock lock(mutex_);
-  // Where nothing is in use there is nobody to wait for.
-  changed_.wait(lock, [&] { return in_use_ == 0 || in_use_ + bytes <= most_; });
-  const auto fits = std::find_if(stock_.begin(), stock_.end(), [&](const Buffer& b) { return b.capacity >= bytes; });
-  Buffer buffer;
-  if (fits != stock_.end()) {
-    buffer = std::move(*fits);
-    stock_.erase(fits);
+  if (in_use_ && in_use_ + capacity_for(bytes) > most_) {
+    ++waiting_;
+    // Where nothing is in use there is nobody to wait for.
+    room_.wait(lock, [&] { return in_use_ == 0 || in_use_ + capacity_for(bytes) <= most_; });
+    --waiting_;
   }
-  in_use_ += buffer.capacity ? buffer.capacity : std::bit_ceil(bytes + 1);
+  const auto fits = std::find_if(stock_.rbegin(), stock_.rend(), [&](const Buffer& b) { return b.capacity >= bytes; });
+  Buffer buffer;
+  if (fits != stock_.rend()) {
+    buffer = std::move(*fits);
+    stock_.erase(std::next(fits).base());
+    stocked_ -= buffer.capacity;
+  } else {
+    buffer.capacity = capacity_for(bytes);
+  }
+  in_use_ += buffer.capacity;
   lock.unlock();
   if (!buffer.bytes) {
-    buffer.capacity = std::bit_ceil(bytes + 1);
     try {
       buffer.bytes.reset(new std::byte[buffer.capacity]);
     } catch (...) {
       std::lock_guard again(mutex_);
       in_use_ -= buffer.capacity;
-      changed_.notify_all();
+      room_.notify_all();
       throw;
     }
   }
@@ -87,14 +117,17 @@ Buffer FileWriter::take(size_t bytes) {
 
 void FileWriter::give_back(Buffer buffer) {
   if (!buffer.bytes) return;
+  bool room = false;
   {
     std::lock_guard lock(mutex_);
     in_use_ -= buffer.capacity;
-    size_t kept = 0;
-    for (const Buffer& b : stock_) kept += b.capacity;
-    if (kept + buffer.capacity <= most_ / 4) stock_.push_back(std::move(buffer));
+    if (stocked_ + buffer.capacity <= most_ / 4) {
+      stocked_ += buffer.capacity;
+      stock_.push_back(std::move(buffer));
+    }
+    room = waiting_ && (in_use_ <= room_of(most_) || jobs_.empty());
   }
-  changed_.notify_all();
+  if (room) room_.notify_all();
 }
 
 void FileWriter::add(std::string path, std::string head, Buffer body) {
@@ -102,13 +135,14 @@ void FileWriter::add(std::string path, std::string head, Buffer body) {
     std::lock_guard lock(mutex_);
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     jobs_.push_back({std::move(path), std::move(head), std::move(body)});
+    if (writing_) return;  // it looks again
   }
-  changed_.notify_all();
+  work_.notify_one();
 }
 
 void FileWriter::flush() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return jobs_.empty() && !writing_; });
+  idle_.wait(lock, [&] { return jobs_.empty() && !writing_; });
 }
 
 void FileWriter::send_to(std::shared_ptr<ChunkSink> sink) {
@@ -157,7 +191,11 @@ std::string FileWriter::make_folder_of(const std::string& path) {
 void FileWriter::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+    if (jobs_.empty()) {
+      writing_ = false;
+      idle_.notify_all();
+      work_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+    }
     if (jobs_.empty()) return;
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
@@ -166,15 +204,12 @@ void FileWriter::work() {
     write(job);
     give_back(std::move(job.body));
     lock.lock();
-    writing_ = false;
-    changed_.notify_all();
   }
 }
 
 void FileWriter::write(Job& job) {
   Direct file(*this, std::move(job.path));
-  file.write(job.head.data(), job.head.size());
-  file.write(job.body.bytes.get(), job.body.size);
+  file.write(job.head, {reinterpret_cast<const char*>(job.body.bytes.get()), job.body.size});
 }
 
 FileWriter::Direct::Direct(FileWriter& writer, std::string path) : writer_(writer), path_(std::move(path)) {
@@ -215,6 +250,17 @@ void FileWriter::Direct::write(const void* bytes, size_t size) {
     error_ = write_all(file_, begin, size);
   }
   offset_ += static_cast<int64_t>(size);
+}
+
+void FileWriter::Direct::write(std::string_view head, std::string_view body) {
+  if (!error_.empty()) return;
+  if (writer_.sink()) {
+    write(head.data(), head.size());
+    write(body.data(), body.size());
+    return;
+  }
+  error_ = write_all(file_, head, body);
+  offset_ += static_cast<int64_t>(head.size() + body.size());
 }
 
 void FileWriter::Direct::cancel() { cancelled_ = true; }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -49,6 +50,8 @@ class FileWriter {
     ~Direct();  ///< the end of the file
     Direct(const Direct&) = delete;
     void write(const void* bytes, size_t size);
+    /// Both, in one call of the system where they go to the disk.
+    void write(std::string_view head, std::string_view body);
     /// The file is taken away again.
     void cancel();
 
@@ -88,14 +91,18 @@ class FileWriter {
 
   const size_t most_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable work_;  ///< for the thread: there is something to write
+  std::condition_variable room_;  ///< for who waits for memory
+  std::condition_variable idle_;  ///< for who waits until all is written
   std::deque<Job> jobs_;
-  std::vector<Buffer> stock_;
+  std::vector<Buffer> stock_;      ///< the latest, which caches may still have, are taken first
+  size_t stocked_ = 0;             ///< bytes of them
   std::set<std::string> folders_;  ///< that are there
   std::shared_ptr<ChunkSink> sink_;
   Failures failures_;
   uint64_t written_ = 0;
   size_t in_use_ = 0;  ///< bytes of buffers that were taken
+  int waiting_ = 0;    ///< for memory
   bool writing_ = false, stop_ = false;
   std::thread thread_;
 };

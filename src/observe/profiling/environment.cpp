@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "device/soc.h"
 #include "observe/profiling/dynamic.h"
+#include "observe/profiling/folder.h"
 #include "observe/profiling/session.h"
 
 namespace updraft::profiling {
@@ -37,6 +38,15 @@ void start_by(const char* source, const std::string& options, bool training, con
   r.training = training;
   r.usual_output = usual_output;
   run_until_exit(read_options(options, r));
+}
+
+/// True for what the disk refuses, which is told and stops nothing: the program has done nothing wrong.
+bool tell(const Error& e) {
+  const bool goes_on = e.code() == kFailure;
+  std::fprintf(stderr, "updraft: nothing is profiled%s: %s\n", goes_on ? ", the program goes on" : "",
+               e.text().c_str());
+  UPDRAFT_LOG(kError, "PROFILING", "nothing is profiled: {}", e.text());
+  return goes_on;
 }
 
 void read_environment() {
@@ -68,8 +78,13 @@ void initialize(const char* file, const std::string& json) {
     return;
   }
   const std::string source = fmt::format("{}: profiler", file);
-  start_by(source.c_str(), json, false, ".");
-  g_by_file = true;
+  try {
+    start_by(source.c_str(), json, false, ".");
+    g_by_file = true;
+  } catch (const Error& e) {
+    if (e.code() != kFailure) throw;
+    tell(e);
+  }
 }
 
 void finalize() {
@@ -84,9 +99,7 @@ void finalize() {
     try {
       read_environment();
     } catch (const Error& e) {
-      refusal() = e;
-      std::fprintf(stderr, "updraft: nothing is profiled: %s\n", e.text().c_str());
-      UPDRAFT_LOG(kError, "PROFILING", "nothing is profiled: {}", e.text());
+      if (!tell(e)) refusal() = e;
     }
   });
   return true;

@@ -22,7 +22,6 @@ namespace updraft::profiling {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kFailure = 500005;  // ACL_ERROR_PROFILING_FAILURE
 
 uint64_t nanoseconds(clockid_t clock) {
   timespec t;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "observe/profiling/folder.h"
 #include "observe/profiling/settings.h"
 
 namespace updraft::profiling {
@@ -85,7 +86,9 @@ void read_output(Reader& r) {
   if (stat(path.c_str(), &info) != 0)
     r.refuse("output", given, fmt::format("a folder that exists ({})", std::strerror(errno)).c_str());
   if (!S_ISDIR(info.st_mode)) r.refuse("output", given, "a folder; this is a file");
-  if (access(path.c_str(), R_OK | W_OK | X_OK) != 0) r.refuse("output", given, "a folder that may be read and written");
+  if (access(path.c_str(), R_OK | W_OK | X_OK) != 0)
+    throw Error(kFailure, "{}: output is \"{}\", want a folder that may be read and written ({})", r.rules.source,
+                given, std::strerror(errno));
   r.settings.output = path;
 }
 

@@ -1,6 +1,7 @@
 #include "observe/profiling/recorder.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "observe/profiling/describe.h"
@@ -85,8 +86,15 @@ RecordFile& Recorder::file(int device) {
 
 void Recorder::write(int device, std::string& bytes) {
   if (bytes.empty()) return;
-  if (!file(device).write(bytes)) lost_.fetch_add(1, std::memory_order_relaxed);
+  if (!file(device).write(bytes)) lose();
   bytes.clear();
+}
+
+void Recorder::lose() {
+  int none = 0;
+  lost_error_.compare_exchange_strong(none, errno, std::memory_order_relaxed);
+  lost_.fetch_add(1, std::memory_order_relaxed);
+  lost_in_all_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Recorder::append(int device, Kind kind, const void* head, size_t head_bytes, const void* tail, size_t tail_bytes) {
@@ -116,7 +124,7 @@ uint64_t Recorder::text(std::string_view text) {
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
   bytes.append(reinterpret_cast<const char*>(&record), sizeof(record));
   bytes.append(text);
-  if (!texts_->write(bytes)) lost_.fetch_add(1, std::memory_order_relaxed);
+  if (!texts_->write(bytes)) lose();
   return record.id;
 }
 

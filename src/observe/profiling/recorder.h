@@ -46,6 +46,12 @@ class Recorder final : public Observer {
   uint64_t moved(int device) const { return moved_[static_cast<size_t>(device)].load(std::memory_order_relaxed); }
   /// Files of records that went since there was no room.
   uint64_t aged() const { return store_->aged(); }
+  /// What could not be written, and errno of the first time.
+  struct Loss {
+    uint64_t pieces = 0;
+    int error = 0;
+  };
+  Loss loss() const { return {lost_in_all_.load(), lost_error_.load()}; }
   /// True when the profile is about that device.
   bool records(int device) const;
 
@@ -63,6 +69,7 @@ class Recorder final : public Observer {
   void append(int device, Kind kind, const void* head, size_t head_bytes, const void* tail = nullptr,
               size_t tail_bytes = 0);
   void write(int device, std::string& bytes);
+  void lose();
   uint64_t describe_tensors(Buffer& buffer, const TaskEvent& task);
   uint64_t describe_collective(const TaskEvent& task);
 
@@ -77,7 +84,8 @@ class Recorder final : public Observer {
   std::mutex text_mutex_;
   std::unordered_set<uint64_t> known_texts_;
   std::vector<std::atomic<uint64_t>> moved_;
-  std::atomic<uint64_t> lost_{0};
+  std::atomic<uint64_t> lost_{0}, lost_in_all_{0};  ///< pieces: since the last flush that told of them, and ever
+  std::atomic<int> lost_error_{0};
 };
 
 }  // namespace updraft::profiling

@@ -3,9 +3,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -94,9 +98,18 @@ void start(Settings settings) {
     if (!state().prepared) throw Error(kNotRun, "aclprofInit was not called: it says where the results go");
     if (state().recorder) throw Error(kAlreadyRun, "a profile runs already: stop it first");
     settings.output = state().output;
-    if (state().folder.empty()) state().folder = make_profile_folder(state().output);
-    recorder = std::make_shared<Recorder>(state().folder, settings);
-    write_start(state().folder, settings);
+    const bool again = !state().folder.empty();
+    if (!again) state().folder = make_profile_folder(state().output);
+    try {
+      recorder = std::make_shared<Recorder>(state().folder, settings);
+      write_start(state().folder, settings);
+    } catch (...) {
+      if (again) throw;
+      // A folder without records would be taken for a profile.
+      std::error_code ignored;
+      std::filesystem::remove_all(std::exchange(state().folder, {}), ignored);
+      throw;
+    }
     for (const std::string& remark : settings.remarks) UPDRAFT_LOG(kWarning, "PROFILING", "{}", remark);
     state().recorder = recorder;
   }
@@ -132,7 +145,23 @@ void stop() {
                  "reached or the "
                  "disk was full\n",
                  folder.c_str(), static_cast<unsigned long long>(aged), aged == 1 ? "" : "s");
-  write_end(folder, recorder->settings());
+  std::string missing;
+  int why = 0;
+  if (const Recorder::Loss loss = recorder->loss(); loss.pieces) {
+    missing = fmt::format("{} piece{} of records of up to 64 KiB", loss.pieces, loss.pieces == 1 ? "" : "s");
+    why = loss.error;
+  }
+  try {
+    write_end(folder, recorder->settings());
+  } catch (const Error&) {  // what is recorded can be read without it, and whoever stops it has lost nothing else
+    if (!why) why = errno;
+    missing += missing.empty() ? "end_info" : " and end_info";
+  }
+  if (missing.empty()) return;
+  std::fprintf(stderr, "updraft: %s: the profile is not whole: %s could not be written: %s\n", folder.c_str(),
+               missing.c_str(), std::strerror(why));
+  UPDRAFT_LOG(kError, "PROFILING", "{}: the profile is not whole: {} could not be written: {}", folder, missing,
+              std::strerror(why));
 }
 
 void finish() {
@@ -162,7 +191,12 @@ bool recording_markers() { return g_markers.load(std::memory_order_relaxed); }
 
 void run_until_exit(Settings settings) {
   prepare(settings.output);
-  start(std::move(settings));
+  try {
+    start(std::move(settings));
+  } catch (...) {
+    finish();  // the program may still profile itself
+    throw;
+  }
 }
 
 void listen(Listener listener) {

@@ -7,15 +7,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/folders.h"
 #include "base/log.h"
 #include "observe/profiling/record.h"
 
 namespace updraft::profiling {
 namespace {
-
-constexpr int kFailure = 500005;  // ACL_ERROR_PROFILING_FAILURE
 
 uint64_t free_bytes(const std::string& folder) {
   struct statvfs info;
@@ -73,13 +70,16 @@ uint64_t Store::aged() const {
 
 RecordFile::RecordFile(std::shared_ptr<Store> store, std::string folder, std::string name, int32_t device, bool ages)
     : store_(std::move(store)), folder_(std::move(folder)), name_(std::move(name)), device_(device), ages_(ages) {
-  if (!make_folders(folder_, 0750))
-    throw Error(kFailure, "the folder {} cannot be made: {}", folder_, std::strerror(errno));
+  made_ = make_folders(folder_, 0750);
 }
 
 RecordFile::~RecordFile() { close(); }
 
 bool RecordFile::open() {
+  if (!made_ && !(made_ = make_folders(folder_, 0750))) {
+    path_ = folder_;
+    return false;
+  }
   // Another run of the same profile (stopped and started again) goes on behind the slices that are there.
   do path_ = fmt::format("{}/{}.slice_{}", folder_, name_, number_++);
   while (access(path_.c_str(), F_OK) == 0);
@@ -89,17 +89,33 @@ bool RecordFile::open() {
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.version = kVersion;
   header.device = device_;
+  if (!write_all(fd_, {reinterpret_cast<const char*>(&header), sizeof(header)})) {
+    const int why = errno;
+    ::close(fd_);
+    ::unlink(path_.c_str());
+    fd_ = -1;
+    errno = why;
+    return false;
+  }
   bytes_ = sizeof(header);
   store_->grown(bytes_);
-  return write_all(fd_, {reinterpret_cast<const char*>(&header), sizeof(header)});
+  return true;
 }
 
 bool RecordFile::write(std::string_view records) {
   std::lock_guard lock(mutex_);
   if ((fd_ < 0 && !open()) || !write_all(fd_, records)) {
+    const int why = errno;
+    // A part of a record would make what comes behind it unreadable.
+    if (fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) {
+      ::close(fd_);
+      fd_ = -1;
+    }
+    errno = why;
     if (!complained_)
       UPDRAFT_LOG(kError, "PROFILING", "{}: records cannot be written and are lost: {}", path_, std::strerror(errno));
     complained_ = true;
+    errno = why;
     return false;
   }
   bytes_ += records.size();

@@ -49,12 +49,12 @@ class Store {
 /// Slices of one sort of records, "FOLDER/NAME.slice_0", …. Threads may write at once; a record is never split.
 class RecordFile {
  public:
-  /// Makes the folder. `ages` false: its slices stay. Throws Error 500005 when it cannot be made.
+  /// Makes the folder, or the first write does. `ages` false: its slices stay.
   RecordFile(std::shared_ptr<Store> store, std::string folder, std::string name, int32_t device, bool ages = true);
   ~RecordFile();
   RecordFile(const RecordFile&) = delete;
 
-  /// Appends whole records; false when they could not be written (said in the log, once).
+  /// Appends whole records, all or none; false when they could not be written (said in the log, once), errno says why.
   bool write(std::string_view records);
   void close();
 
@@ -65,6 +65,7 @@ class RecordFile {
   const std::string folder_, name_;
   const int32_t device_;
   const bool ages_;
+  bool made_ = false;  ///< the folder
   std::mutex mutex_;
   int fd_ = -1;
   int number_ = 0;

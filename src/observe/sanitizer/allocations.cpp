@@ -97,8 +97,10 @@ uintptr_t Allocations::next_block(Range bytes) const {
   const auto next = blocks_.upper_bound(bytes.begin);
   if (next == blocks_.begin() || next == blocks_.end()) return 0;
   if (std::prev(next)->second.bytes.end <= bytes.begin) return 0;
-  const auto live = std::find_if(next, blocks_.end(), [](const auto& b) { return b.second.live; });
-  return live != blocks_.end() && live->first < bytes.end ? live->first : 0;
+  // Freed blocks may be many, so the search ends where the bytes do.
+  for (auto it = next; it != blocks_.end() && it->first < bytes.end; ++it)
+    if (it->second.live) return it->first;
+  return 0;
 }
 
 bool Allocations::none_written(Range bytes) const { return unwritten_.covers(bytes.begin, bytes.end); }

@@ -58,7 +58,7 @@ bool owns_its_handles() {
     auto recorder = std::make_shared<Recorder>(*bits);
     g_recorder = recorder.get();
     g_recorder->findings().fresh = write;  // what ends without a word has told of it
-    subscribe(std::move(recorder), watch::kTasks | watch::kArguments | watch::kCalls | watch::kOrder);
+    subscribe(std::move(recorder), watch::kTasks | watch::kArguments | watch::kCalls | watch::kOrder | watch::kBrief);
     // A fork has a report of its own: what the parent found is in the parent's.
     pthread_atfork([] { g_recorder->before_fork(g_writing); }, [] { g_recorder->after_fork(g_writing, false); },
                    [] { g_recorder->after_fork(g_writing, true); });
@@ -76,5 +76,7 @@ bool owns_its_handles() {
 void tell_block(const void* at, bool taken) {
   if (g_recorder) g_recorder->block(at, taken);
 }
+
+bool tell_host_touched(const void* at, bool writes) { return g_recorder && g_recorder->host_touched(at, writes); }
 
 }  // namespace updraft::sanitizer

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "device/device.h"
+#include "device/strict_guard.h"
 #include "device/waits/value_wait.h"
 #include "observe/dump/names.h"
 #include "observe/sanitizer/install.h"
@@ -17,6 +19,8 @@ using What = OrderEvent::What;
 constexpr int64_t kExactRuns = 64;
 // Reads are looked at in so many pieces at most.
 constexpr int64_t kReadRuns = 1 << 20;
+// Places of names, of which those of graphs may come and go.
+constexpr size_t kMostNames = 1 << 14;
 
 /// A finding whose sites are filled in when the call that the thread is in has returned.
 struct Pending {
@@ -26,7 +30,7 @@ struct Pending {
 struct Call {
   std::shared_ptr<Site> site;
   std::vector<Pending> pending;
-  std::shared_ptr<Site> next;  ///< of handles that were made since the last stack
+  std::shared_ptr<Site> next;  ///< of handles that were made since the last stack, and of the call that takes the next
 };
 thread_local Call t_call;
 
@@ -34,6 +38,9 @@ StreamKey key_of(const TaskEvent& task) { return {task.device, task.stream}; }
 
 /// A copy carries what nobody has written; only what is made of it, or comes to the host, is told.
 bool carries(std::string_view name) { return name.starts_with("MEMCPY") || name == "aclnnInplaceCopy"; }
+
+/// On a stream, in an engine or in the thread that submits it.
+bool copies(const TaskEvent& task) { return std::string_view(task.name) == "MEMCPY_ASYNC"; }
 
 /// Only the sizes of an input are read, which torch_npu gives in the memory of the output.
 bool reads_sizes_alone(std::string_view name) {
@@ -43,6 +50,15 @@ bool reads_sizes_alone(std::string_view name) {
 /// Moves what may be written or not into a larger array: HCCL's lists of outputs are padded before they are received.
 bool gathers(std::string_view name) { return name == "aclnnConstantPadNd" || name == "aclnnCat"; }
 
+/// A graph or a callback, in whose task other work is done.
+bool lasts(std::string_view name) { return name == "MODEL_EXECUTE" || name == "CALLBACK"; }
+
+/// Calls `f` with the pieces without holes, as for_each_run() does.
+template <class F>
+bool each_run(const Touched& touched, int64_t most, F&& f) {
+  return touched.dense ? f(touched.reach) : for_each_run(touched.view, most, f);
+}
+
 thread_local bool t_fallback = false;
 
 }  // namespace
@@ -50,15 +66,26 @@ thread_local bool t_fallback = false;
 void set_fallback(bool on) { t_fallback = on; }
 bool in_fallback() { return t_fallback; }
 
-const std::string* Recorder::text(const char* name) {
+const Named* Recorder::named(const char* name) {
+  const Named*& at = names_at_[name];
+  if (at && at->name == name) return at;  // other texts may have come to the same place
   auto found = names_.find(std::string_view(name));
-  if (found == names_.end()) found = names_.emplace(name).first;
-  return &*found;
+  if (found == names_.end()) {
+    found = names_.emplace(name, Named{}).first;
+    found->second = {.name = name,
+                     .carries = carries(name),
+                     .gathers = gathers(name),
+                     .sizes_alone = reads_sizes_alone(name),
+                     .lasts = lasts(name)};
+  }
+  if (names_at_.size() > kMostNames) names_at_.clear();
+  return names_at_[name] = &found->second;
 }
 
 std::shared_ptr<Site> Recorder::site() {
   if (current_correlation()) {
-    if (!t_call.site) t_call.site = std::make_shared<Site>();
+    if (!t_call.next) t_call.next = std::make_shared<Site>();
+    if (!t_call.site) t_call.site = t_call.next;  // their stack is that of the call
     return t_call.site;
   }
   auto made = std::make_shared<Site>();
@@ -83,14 +110,11 @@ void Recorder::call_ended(const ApiCall& call) {
   // Under locks of the client that somebody with the interpreter may wait for: of memory alone where it is ours
   // already.
   const std::string_view name = call.name;
-  const bool memory = name.starts_with("aclrtMalloc") || name.starts_with("aclrtFree") ||
-                      name.starts_with("aclrtCreate") || name.starts_with("aclrtDestroy") ||
-                      name.starts_with("aclrtMap") || name.starts_with("aclrtUnmap");
+  const bool memory =
+      name.starts_with("aclrt") &&
+      (name.starts_with("aclrtMalloc") || name.starts_with("aclrtFree") || name.starts_with("aclrtCreate") ||
+       name.starts_with("aclrtDestroy") || name.starts_with("aclrtMap") || name.starts_with("aclrtUnmap"));
   site.stack = memory ? stacks_.here_at_once() : stacks_.here();
-  if (done.next) {
-    done.next->stack = site.stack;
-    done.next->thread = site.thread;
-  }
   for (Pending& p : done.pending) {
     Finding& f = p.finding;
     const auto fill = [](std::optional<Side>& side, const std::shared_ptr<Site>& from) {
@@ -107,7 +131,7 @@ void Recorder::call_ended(const ApiCall& call) {
 
 std::shared_ptr<Work> Recorder::work_of(const TaskEvent& task, Moment moment) {
   auto work = std::make_shared<Work>();
-  work->name = text(task.name);
+  work->name = named(task.name);
   work->stream = key_of(task);
   work->moment = std::move(moment);
   work->serial = ++serial_;
@@ -119,10 +143,59 @@ std::shared_ptr<Work> Recorder::work_of(const TaskEvent& task, Moment moment) {
 void Recorder::submitted(const TaskEvent& task) {
   std::lock_guard lock(mutex_);
   auto work = work_of(task, clocks_.task(key_of(task)));
-  if (task.kind == TaskKind::Host || std::string_view(task.name) == "CALLBACK" ||
-      (std::string_view(task.name) == "MODEL_EXECUTE" && task.index < 0))
+  if (task.kind == TaskKind::Host || (work->name->lasts && (task.kind == TaskKind::Control || task.index < 0)))
     waiting_[task.id] = work;
   if (task.arguments_known) look_at(task, work, true);
+  if (!task.model && copies(task) && wants(Kind::HostRace)) {
+    guard(work);
+    if (!guards_.empty()) waiting_[task.id] = work;
+  }
+}
+
+// Pinned memory that the copy uses is not the host's until the host has waited for it. Of what the stream's order says
+// nothing (blind), nothing is told.
+void Recorder::guard(const std::shared_ptr<Work>& work) {
+  if (work->moment.known && work->moment.known->blind) return;
+  for (const Touched& t : work->touched) {
+    const Piece* piece = t.dense ? allocations_.allocation_at(t.reach.begin) : nullptr;
+    if (!piece || piece->device >= 0 || !piece->live || t.reach.end > piece->bytes.end) continue;
+    const Range pages = pages_of(t.reach, piece->bytes);
+    if (pages.empty()) continue;
+    static const bool hooked = [] {
+      set_host_fault([](const void* at, bool writes) { return tell_host_touched(at, writes); });
+      return true;
+    }();
+    if (hooked && faults_arrive()) guards_.add(work, pages, t.written);
+  }
+}
+
+// The host has learned something.
+void Recorder::know() {
+  if (!guards_.empty()) guards_.release([&](const Work& work) { return clocks_.past(work.moment); });
+}
+
+bool Recorder::host_touched(const void* at, bool writes) {
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  std::unique_lock lock(mutex_);
+  // Its last page may hold less than a page of it.
+  const Piece* piece = allocations_.allocation_at(pages_of({address, address}, {0, UINTPTR_MAX}).end);
+  if (!piece || piece->device >= 0 || !piece->live) return false;
+  const WorkRef work = guards_.touched(address, writes);
+  // What the library does itself has been looked at by its order.
+  if (!work || executing_device() || current_correlation()) return true;
+  const Touched* touched = nullptr;
+  for (const Touched& t : work->touched)
+    if (t.reach.begin <= address && address < t.reach.end) touched = &t;
+  if (!touched) return true;  // in the page, behind the copy's last byte
+  Finding f{.kind = Kind::HostRace, .first = side_of(*work, touched), .second = Side{}};
+  f.place = place_of(*piece, address);
+  lock.unlock();
+  f.second->name = writes ? "code of the host that writes" : "code of the host that reads";
+  f.second->address = address;
+  f.second->thread = thread_number();
+  f.second->stack = stacks_.here();  // torch has given the interpreter's lock away, and holds none of ours
+  findings_.add(std::move(f));
+  return true;
 }
 
 void Recorder::task_begun(const TaskEvent& task) {
@@ -133,6 +206,12 @@ void Recorder::task_begun(const TaskEvent& task) {
     return;
   }
   if (task.kind == TaskKind::Control && std::string_view(task.name) != "CALLBACK") return;
+  if (copies(task)) {
+    std::lock_guard lock(mutex_);
+    if (const auto found = waiting_.find(task.id); found != waiting_.end())
+      for (const Touched& t : found->second->touched) guards_.open(t.reach);
+    return;
+  }
   if (task.kind == TaskKind::Copy) return;
   if (task.kind == TaskKind::Compute && !*task.graph && std::string_view(task.name) != "MODEL_EXECUTE") return;
   std::lock_guard lock(mutex_);
@@ -140,7 +219,7 @@ void Recorder::task_begun(const TaskEvent& task) {
     const auto graph = graphs_.find(key_of(task));
     if (graph == graphs_.end() || !task.arguments_known) return;
     auto work = std::make_shared<Work>(*graph->second);
-    work->name = text(task.name);
+    work->name = named(task.name);
     work->touched.clear();
     look_at(task, work, false);
     return;
@@ -153,16 +232,23 @@ void Recorder::task_begun(const TaskEvent& task) {
     // What it tells other threads is not seen: they may know from now on what the stream has done before it.
     Moment before = found->second->moment;
     clocks_.reached(before);
+    know();
   }
 }
 
 void Recorder::task_ended(const TaskEvent& task) {
-  if (task.kind == TaskKind::Copy || *task.graph) return;
-  if (task.kind == TaskKind::Compute && std::string_view(task.name) != "MODEL_EXECUTE") return;
+  if (*task.graph || task.stream == TaskEvent::kNoStream) return;
+  const bool copy = copies(task);
+  if (!copy && task.kind == TaskKind::Compute && std::string_view(task.name) != "MODEL_EXECUTE") return;
   std::lock_guard lock(mutex_);
   const auto found = waiting_.find(task.id);
   if (found == waiting_.end()) return;
-  if (task.kind == TaskKind::Compute) graphs_.erase(key_of(task));
+  if (copy) {
+    const std::shared_ptr<Work> work = found->second;
+    if (task.outcome != Outcome::Done) guards_.release([&](const Work& one) { return &one == work.get(); });
+    for (const Touched& t : work->touched) guards_.close(t.reach);
+  }
+  if (!copy && task.kind == TaskKind::Compute) graphs_.erase(key_of(task));
   waiting_.erase(found);
 }
 
@@ -172,31 +258,36 @@ void Recorder::look_at(const TaskEvent& task, const std::shared_ptr<Work>& work,
   for (const Argument& argument : task.arguments) {
     const TensorArgument* tensor = argument.tensor();
     if (!tensor || tensor->on_host || tensor->view.empty() || !tensor->view.data) continue;
-    const bool read = dump::is_input(task, argument) && !reads_sizes_alone(task.name);
+    const bool read = dump::is_input(task, argument) && !work->name->sizes_alone;
     if (!read && !is_written(argument.direction)) continue;
-    work->touched.push_back({tensor->view, argument.name, read, is_written(argument.direction)});
+    work->touched.emplace_back(tensor->view, argument.name, read, is_written(argument.direction),
+                               reach_of(tensor->view), tensor->view.is_contiguous());
   }
   // Reads first: an operator that reads what it writes over is sound.
   for (size_t i = 0; i < work->touched.size(); ++i)
     if (work->touched[i].read) access(work, i, contents);
   for (size_t i = 0; i < work->touched.size(); ++i)
     if (!work->touched[i].read) access(work, i, contents);
-  if (contents && carries(task.name)) copied(work);
+  if (contents && work->name->carries) copied(work);
   if (shadow_.size() > prune_at_) prune();
 }
 
 void Recorder::access(const std::shared_ptr<Work>& work, size_t index, bool contents) {
   const Touched& touched = work->touched[index];
-  const Range reach = reach_of(touched.view);
+  const Range reach = touched.reach;
   const Piece* allocation = allocations_.allocation_at(reach.begin);
   if (!allocation) return;  // the library's, or memory of the host that nobody announced
   const Piece* block = allocations_.block_at(reach.begin);
   const Piece& piece = block ? *block : *allocation;
-  if (contents) look_at_contents(work, touched, piece);
+  if (contents) look_at_contents(work, touched, *allocation, piece);
   if (!wants(Kind::Race) && !wants(Kind::Reused) && !wants(Kind::Freed) && !wants(Kind::HostRace)) return;
   const auto conflicts = [&](const Work& earlier, bool wrote) { conflict(earlier, wrote, work, touched); };
   if (!touched.written) {
     shadow_.read(reach, work, conflicts);
+    return;
+  }
+  if (touched.dense) {
+    shadow_.write(reach, work, conflicts);
     return;
   }
   int64_t runs = 0;
@@ -211,8 +302,9 @@ void Recorder::access(const std::shared_ptr<Work>& work, size_t index, bool cont
   });
 }
 
-void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& piece) {
-  const Range reach = reach_of(touched.view);
+void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& allocation,
+                                const Piece& piece) {
+  const Range reach = touched.reach;
   const auto tell = [&](Kind kind, std::string detail, uintptr_t at) {
     if (!wants(kind)) return;
     Finding f{
@@ -220,11 +312,11 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
     found(std::move(f), nullptr, work);
   };
   if (!piece.live) tell(Kind::Freed, "", reach.begin);
-  const Piece* allocation = allocations_.allocation_at(reach.begin);
-  if (const uintptr_t end = allocations_.end_for(reach); reach.end > end) {
+  const uintptr_t end = reach.end > allocation.bytes.end ? allocations_.end_for(reach) : allocation.bytes.end;
+  if (reach.end > end) {
     tell(Kind::OutOfBounds,
          fmt::format("{} reaches {} bytes beyond the allocation of {}", touched.parameter, reach.end - end,
-                     end - allocation->bytes.begin),
+                     end - allocation.bytes.begin),
          reach.begin);
   } else if (const uintptr_t next = piece.block && piece.live ? allocations_.next_block(reach) : 0) {
     tell(Kind::OutOfBounds,
@@ -232,10 +324,10 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
          reach.begin);
   }
   if (piece.device < 0) return;
-  if (carries(*work->name)) return;
-  if (touched.read && !gathers(*work->name) && wants(Kind::Unwritten) && !allocations_.all_written(reach)) {
+  if (work->name->carries) return;
+  if (touched.read && !work->name->gathers && wants(Kind::Unwritten) && !allocations_.all_written(reach)) {
     uintptr_t at = 0;
-    for_each_run(touched.view, kReadRuns, [&](Range r) {
+    each_run(touched, kReadRuns, [&](Range r) {
       if (allocations_.all_written(r)) return true;
       at = r.begin;
       return false;
@@ -246,7 +338,7 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
     }
   }
   if (touched.written)
-    for_each_run(touched.view, kReadRuns, [&](Range r) {
+    each_run(touched, kReadRuns, [&](Range r) {
       allocations_.written(r);
       return true;
     });
@@ -257,7 +349,7 @@ void Recorder::copied(const std::shared_ptr<Work>& work) {
   const Touched *from = nullptr, *to = nullptr;
   for (const Touched& t : work->touched) (t.written ? to : from) = &t;
   if (!from || !to) return;
-  const Range source = reach_of(from->view), target = reach_of(to->view);
+  const Range source = from->reach, target = to->reach;
   const bool none = allocations_.none_written(source);
   const Piece* piece = allocations_.allocation_at(source.begin);
   const Piece* into = allocations_.allocation_at(target.begin);
@@ -265,7 +357,7 @@ void Recorder::copied(const std::shared_ptr<Work>& work) {
     if (piece && none) {
       allocations_.copy_none_written(target);
     } else {
-      for_each_run(to->view, kReadRuns, [&](Range r) {
+      each_run(*to, kReadRuns, [&](Range r) {
         allocations_.written(r);
         return true;
       });
@@ -290,7 +382,7 @@ void Recorder::conflict(const Work& earlier, bool wrote, const WorkRef& later, c
       break;
     }
   if (!other) return;
-  const Range reach = reach_of(touched.view), before = reach_of(other->view);
+  const Range reach = touched.reach, before = other->reach;
   const uintptr_t at = std::max(reach.begin, before.begin);
   const Piece* allocation = allocations_.allocation_at(at);
   const Piece* block = allocations_.block_at(at);
@@ -312,7 +404,7 @@ void Recorder::found(Finding finding, const std::shared_ptr<const Work>& first,
 
 Side Recorder::side_of(const Work& work, const Touched* touched) const {
   Side side;
-  side.name = *work.name;
+  side.name = work.name ? work.name->name : "";
   side.device = work.stream.first;
   side.stream = work.stream.second;
   side.model = work.model;
@@ -326,7 +418,7 @@ Side Recorder::side_of(const Work& work, const Touched* touched) const {
   side.writes = touched->written;
   side.parameter = touched->parameter;
   side.tensor = describe(touched->view).text();
-  const Range reach = reach_of(touched->view);
+  const Range reach = touched->reach;
   side.bytes = reach.end - reach.begin;
   const Piece* piece = allocations_.allocation_at(reach.begin);
   side.address = piece ? piece->client + (reach.begin - piece->bytes.begin) : reach.begin;
@@ -353,11 +445,19 @@ void Recorder::ordered(const OrderEvent& event) {
   switch (event.what) {
     case What::EventRecorded: clocks_.record(event.object, stream); break;
     case What::EventAwaited: clocks_.wait(event.object, stream); break;
-    case What::EventReached: clocks_.event_reached(event.object); break;
-    case What::StreamReached: clocks_.stream_reached(stream); break;
+    case What::EventReached:
+      clocks_.event_reached(event.object);
+      know();
+      break;
+    case What::StreamReached:
+      clocks_.stream_reached(stream);
+      know();
+      break;
     case What::SignalSet:
       if (event.test < 0) clocks_.set_notify(event.object, stream);
       else clocks_.write_value(event.object, stream, event.value);
+      // The host may look at the value, and know by it what the stream has done.
+      if (event.test >= 0) guards_.release([&](const Work& work) { return work.stream == stream; });
       break;
     case What::SignalTaken:
       if (event.test < 0) {
@@ -422,9 +522,10 @@ void Recorder::freed(const OrderEvent& event) {
   const auto at = reinterpret_cast<uintptr_t>(event.object);
   const auto gone = allocations_.remove(at, site());
   if (!gone) return;
+  guards_.forget({gone->bytes.begin, gone->bytes.end + 1});
   if (wants(Kind::Freed)) {
     auto here = std::make_shared<Work>();
-    static const std::string kFree = "free";
+    static const Named kFree{.name = "free"};
     here->name = &kFree;
     here->stream = {event.device, TaskEvent::kNoStream};
     here->site = site();
@@ -432,7 +533,7 @@ void Recorder::freed(const OrderEvent& event) {
       if (clocks_.past(earlier.moment) || (earlier.moment.known && earlier.moment.known->blind)) return;
       const Touched* touched = nullptr;
       for (const Touched& t : earlier.touched)
-        if ((wrote ? t.written : t.read) && reach_of(t.view).meets(gone->bytes)) touched = &t;
+        if ((wrote ? t.written : t.read) && t.reach.meets(gone->bytes)) touched = &t;
       if (!touched) return;
       Finding f{.kind = Kind::Freed,
                 .first = side_of(earlier, touched),
@@ -492,6 +593,7 @@ void Recorder::after_fork(std::mutex& writing, bool child) {
   findings_.after_fork(child);
   writing.unlock();
   if (child) {
+    guards_.release([](const Work&) { return true; });
     forked_ = true;
     serial_ = 0;
     clocks_ = {};
@@ -506,6 +608,10 @@ void Recorder::after_fork(std::mutex& writing, bool child) {
 }
 
 void Recorder::finish(bool all) {
+  {
+    std::lock_guard lock(mutex_);
+    guards_.release([](const Work&) { return true; });
+  }
   if (!wants(Kind::Leak)) return;
   constexpr size_t kNamed = 4;
   struct Group {

@@ -14,6 +14,7 @@
 #include "observe/sanitizer/allocations.h"
 #include "observe/sanitizer/clock.h"
 #include "observe/sanitizer/findings.h"
+#include "observe/sanitizer/guards.h"
 #include "observe/sanitizer/shadow.h"
 #include "observe/sanitizer/stacks.h"
 
@@ -34,6 +35,8 @@ class Recorder final : public Observer {
   void block(const void* at, bool taken);
   /// The host touched memory of the device, and the process is about to end.
   void host_access(const void* at, int32_t device);
+  /// Code of the host has touched a protected page, in whose thread this runs. False: it is none of ours.
+  bool host_touched(const void* at, bool writes);
   /// What is left at the end. `all`: streams and events, memory and executors as well as tensors and scalars.
   void finish(bool all);
 
@@ -58,8 +61,11 @@ class Recorder final : public Observer {
   std::shared_ptr<Work> work_of(const TaskEvent& task, Moment moment);
   void look_at(const TaskEvent& task, const std::shared_ptr<Work>& work, bool contents);
   void access(const std::shared_ptr<Work>& work, size_t touched, bool contents);
-  void look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& piece);
+  void look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& allocation,
+                        const Piece& piece);
   void copied(const std::shared_ptr<Work>& work);
+  void guard(const std::shared_ptr<Work>& work);
+  void know();
   void freed(const OrderEvent& event);
   void made(const OrderEvent& event);
   void conflict(const Work& earlier, bool wrote, const WorkRef& later, const Touched& touched);
@@ -67,7 +73,7 @@ class Recorder final : public Observer {
   Side side_of(const Work& work, const Touched* touched) const;
   Place place_of(const Piece& piece, uintptr_t at) const;
   std::shared_ptr<Site> site();
-  const std::string* text(const char* name);
+  const Named* named(const char* name);
   void prune();
 
   const uint32_t kinds_;
@@ -77,10 +83,13 @@ class Recorder final : public Observer {
   Clocks clocks_;
   Shadow shadow_;
   Allocations allocations_;
+  Guards guards_;  ///< of pinned memory
   std::unordered_map<const void*, Handle> handles_;
-  std::set<std::string, std::less<>> names_;
-  std::unordered_map<uint64_t, std::shared_ptr<Work>> waiting_;  ///< host functions and graphs, by the task's id
-  std::map<StreamKey, std::shared_ptr<Work>> graphs_;            ///< that run now
+  std::map<std::string, Named, std::less<>> names_;
+  std::unordered_map<const char*, const Named*> names_at_;  ///< by where the text was that was compared last
+  std::unordered_map<uint64_t, std::shared_ptr<Work>>
+      waiting_;                                        ///< host functions, graphs, guarded copies, by the task's id
+  std::map<StreamKey, std::shared_ptr<Work>> graphs_;  ///< that run now
   uint64_t serial_ = 0;
   bool forked_ = false;
   int captures_ = 0;  ///< that have begun and not ended

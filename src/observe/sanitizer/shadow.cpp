@@ -21,8 +21,19 @@ Shadow::Cells::const_iterator Shadow::first(Range bytes) const {
   return it;
 }
 
+void Shadow::read(Cell& cell, const WorkRef& work, Conflict conflict) {
+  if (cell.write && !ordered(cell.write->moment, work->moment)) conflict(*cell.write, true);
+  const auto same =
+      std::ranges::find_if(cell.reads, [&](const WorkRef& r) { return r->moment.slot == work->moment.slot; });
+  if (same == cell.reads.end()) cell.reads.push_back(work);
+  else if ((*same)->moment.count <= work->moment.count) *same = work;
+}
+
 void Shadow::read(Range bytes, const WorkRef& work, Conflict conflict) {
   if (bytes.empty()) return;
+  // as mostly: the same bytes as before
+  if (const auto same = cells_.find(bytes.begin); same != cells_.end() && same->second.end == bytes.end)
+    return read(same->second, work, conflict);
   cut(bytes.begin);
   cut(bytes.end);
   auto it = cells_.lower_bound(bytes.begin);
@@ -31,32 +42,31 @@ void Shadow::read(Range bytes, const WorkRef& work, Conflict conflict) {
       const uintptr_t end = it == cells_.end() ? bytes.end : std::min(bytes.end, it->first);
       it = cells_.emplace_hint(it, at, Cell{end, nullptr, {}});
     }
-    Cell& cell = it->second;
-    if (cell.write && !ordered(cell.write->moment, work->moment)) conflict(*cell.write, true);
-    const auto same =
-        std::ranges::find_if(cell.reads, [&](const WorkRef& r) { return r->moment.slot == work->moment.slot; });
-    if (same == cell.reads.end()) cell.reads.push_back(work);
-    else if ((*same)->moment.count <= work->moment.count) *same = work;
-    at = cell.end;
+    read(it->second, work, conflict);
+    at = it->second.end;
     ++it;
   }
 }
 
 void Shadow::write(Range bytes, const WorkRef& work, Conflict conflict) {
   if (bytes.empty()) return;
+  const auto meet = [&](const Cell& cell) {
+    if (cell.write && !ordered(cell.write->moment, work->moment)) conflict(*cell.write, true);
+    for (const WorkRef& r : cell.reads)
+      if (!ordered(r->moment, work->moment)) conflict(*r, false);
+  };
+  // as mostly: the same bytes as before
+  if (const auto same = cells_.find(bytes.begin); same != cells_.end() && same->second.end == bytes.end) {
+    meet(same->second);
+    same->second.write = work;
+    same->second.reads.clear();
+    return;
+  }
   cut(bytes.begin);
   cut(bytes.end);
   auto it = cells_.lower_bound(bytes.begin);
   while (it != cells_.end() && it->first < bytes.end) {
-    const Cell& cell = it->second;
-    if (cell.write && !ordered(cell.write->moment, work->moment)) conflict(*cell.write, true);
-    for (const WorkRef& r : cell.reads)
-      if (!ordered(r->moment, work->moment)) conflict(*r, false);
-    if (it->first == bytes.begin && cell.end == bytes.end) {  // as mostly: the same bytes as before
-      it->second.write = work;
-      it->second.reads.clear();
-      return;
-    }
+    meet(it->second);
     it = cells_.erase(it);
   }
   cells_.emplace_hint(it, bytes.begin, Cell{bytes.end, work, {}});

@@ -31,6 +31,7 @@ class Shadow {
     std::vector<WorkRef> reads;  ///< since then: the latest of each slot
   };
   using Cells = std::map<uintptr_t, Cell>;
+  static void read(Cell& cell, const WorkRef& work, Conflict conflict);
   /// Cells begin and end at this place.
   void cut(uintptr_t at);
   Cells::const_iterator first(Range bytes) const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "observe/sanitizer/clock.h"
+#include "observe/sanitizer/runs.h"
 #include "tensor/view.h"
 
 namespace updraft::sanitizer {
@@ -21,11 +22,22 @@ struct Touched {
   TensorView view;
   const char* parameter = "";
   bool read = false, written = false;
+  Range reach = {};
+  bool dense = false;  ///< every byte of its reach
+};
+
+/// An operator, copy or other task by its name, and what is peculiar to it.
+struct Named {
+  std::string name;
+  bool carries = false;      ///< a copy, which may carry what nobody has written
+  bool gathers = false;      ///< moves what may be written or not
+  bool sizes_alone = false;  ///< reads no elements
+  bool lasts = false;        ///< other work is done in it
 };
 
 /// A task on a stream, or something that the host does to memory.
 struct Work {
-  const std::string* name = nullptr;
+  const Named* name = nullptr;
   StreamKey stream;
   Moment moment;
   uint64_t serial = 0;  ///< grows with the order of the calls

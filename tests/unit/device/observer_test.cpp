@@ -71,7 +71,7 @@ TEST_F(Observers, NothingIsKeptWhenNobodyListens) {
   EXPECT_EQ(record, nullptr);
   auto recorder = std::make_shared<Recorder>();
   subscribe(recorder, watch::kTasks);
-  EXPECT_EQ(g_watched.load(), watch::kTasks);
+  EXPECT_EQ(g_watched.load(), watch::kTasks | watch::kFull);
   EXPECT_TRUE(unsubscribe(recorder.get()));
   EXPECT_FALSE(unsubscribe(recorder.get()));
   EXPECT_EQ(g_watched.load(), 0u);
@@ -142,6 +142,80 @@ TEST_F(Observers, TakeOnlyWhatTheyWant) {
   auto twice = std::make_shared<Recorder>();
   Subscribed<Recorder> once(watch::kTasks, twice);
   EXPECT_THROW(subscribe(twice, watch::kCalls), Error);
+}
+
+/// Counts what is put on streams, and keeps the rest as a recorder does.
+struct Submissions final : Observer {
+  Recorder rest;
+  std::atomic<int> submitted_count{0};
+  void submitted(const TaskEvent&) override { ++submitted_count; }
+  void task_begun(const TaskEvent& event) override { rest.task_begun(event); }
+  void task_ended(const TaskEvent& event) override { rest.task_ended(event); }
+  void call_ended(const ApiCall& call) override { rest.call_ended(call); }
+};
+
+TEST_F(Observers, ABriefOneHearsOfOperatorsOnceAndTakesNoTimes) {
+  constexpr uint32_t kBrief = watch::kTasks | watch::kCalls | watch::kOrder | watch::kBrief;
+  const auto run = [&] {
+    TaskRecord* record = nullptr;
+    Task* task = new Work([&] { record = task->record; });
+    a->submit(task);
+    a->submit(new Work([] {}, TaskKind::Copy));
+    a->submit(new Work([] {}, TaskKind::Host));
+    a->synchronize(10s);
+    { const ApiScope call("aCall"); }
+    return record;
+  };
+  Subscribed<Submissions> brief(kBrief);
+  EXPECT_EQ(run(), nullptr);
+  EXPECT_EQ(brief->submitted_count, 3);
+  const auto seen = brief->rest.of_stream(a->id());
+  expect_pairs(seen, 2);  // not of the first
+  EXPECT_EQ(seen[1].event.kind, TaskKind::Copy);
+  EXPECT_EQ(seen[3].event.kind, TaskKind::Host);
+  EXPECT_EQ(seen[3].event.ended.monotonic, 0u);
+  ASSERT_EQ(brief->rest.calls("aCall").size(), 1u);
+  EXPECT_EQ(brief->rest.calls("aCall")[0].call.begin.monotonic, 0u);
+  {
+    // One beside it that wants all gets all.
+    Subscribed<Recorder> full(watch::kTasks | watch::kCalls);
+    EXPECT_NE(run(), nullptr);
+    const auto all = full->of_stream(a->id());
+    expect_pairs(all, 3);
+    for (const Seen& s : all) {
+      EXPECT_GT(s.event.submitted.monotonic, 0u);
+      EXPECT_GT(s.event.begun.monotonic, 0u);
+    }
+    EXPECT_GT(full->calls("aCall")[0].call.end.monotonic, 0u);
+    EXPECT_EQ(brief->submitted_count, 6);
+  }
+  EXPECT_EQ(run(), nullptr);
+}
+
+TEST_F(Observers, ABriefOneMayComeAndGoWhileWorkIsQueued) {
+  Gate gate;
+  Subscribed<Recorder> full(watch::kTasks);
+  {
+    Subscribed<Submissions> brief(watch::kTasks | watch::kOrder | watch::kBrief);
+    a->submit(gate.task());
+    a->submit(new Work);
+    gate.wait_entered();
+  }
+  gate.open = true;
+  a->synchronize(10s);
+  expect_pairs(full->of_stream(a->id()), 2);
+  unsubscribe(full.get());
+  Gate other;
+  auto brief = std::make_shared<Submissions>();
+  subscribe(brief, watch::kTasks | watch::kOrder | watch::kBrief);
+  a->submit(other.task());
+  a->submit(new Work);  // without a record
+  other.wait_entered();
+  subscribe(full.observer(), watch::kTasks);
+  other.open = true;
+  a->synchronize(10s);
+  EXPECT_EQ(full->of_stream(a->id()).size(), 6u);  // that one, too, has a begin and an end
+  unsubscribe(brief.get());
 }
 
 TEST_F(Observers, AFailureEndsTheTaskAndSkipsTheRest) {

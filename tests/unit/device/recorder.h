@@ -93,6 +93,7 @@ class Subscribed {
   Subscribed(const Subscribed&) = delete;
   T* operator->() const { return observer_.get(); }
   T* get() const { return observer_.get(); }
+  const std::shared_ptr<T>& observer() const { return observer_; }
 
  private:
   std::shared_ptr<T> observer_;

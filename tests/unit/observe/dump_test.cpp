@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -127,6 +128,27 @@ TEST(DumpWriter, WritesAllWithLittleMemory) {
   EXPECT_EQ(writer.written_files(), static_cast<uint64_t>(kThreads * kFiles));
   EXPECT_EQ(content(folder / "x/2/49"), "head" + std::string(200000, 'c'));
   EXPECT_EQ(writer.take_failures().count, 0u);
+}
+
+TEST(DumpWriter, WhoWaitsForMemoryGetsIt) {
+  const Folder folder;
+  FileWriter writer(1 << 10);
+  // Somebody holds all, and nothing is being written that would make room.
+  Buffer all = writer.take(1 << 10);
+  std::atomic<int> got{0};
+  std::vector<std::thread> team;
+  for (int t = 0; t < 3; ++t)
+    team.emplace_back([&, t] {
+      Buffer buffer = writer.take(t == 0 ? 1 << 12 : 100);
+      ++got;
+      writer.add(folder / std::to_string(t), "head", std::move(buffer));
+    });
+  writer.give_back(std::move(all));
+  for (std::thread& one : team) one.join();
+  writer.flush();
+  EXPECT_EQ(got, 3);
+  EXPECT_EQ(writer.written_files(), 3u);
+  EXPECT_EQ(content(folder / "0").size(), 4 + (size_t{1} << 12));
 }
 
 TEST(DumpWriter, LargerThanItsMemoryAndBroken) {

@@ -1,6 +1,9 @@
 // The sanitizer's clocks, shadow and allocations, without a device.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -8,6 +11,7 @@
 #include "observe/sanitizer/allocations.h"
 #include "observe/sanitizer/clock.h"
 #include "observe/sanitizer/findings.h"
+#include "observe/sanitizer/guards.h"
 #include "observe/sanitizer/recorder.h"
 #include "observe/sanitizer/runs.h"
 #include "observe/sanitizer/shadow.h"
@@ -202,6 +206,97 @@ TEST(SanitizerShadow, WholeWritesAreOneCellAgain) {
 Piece piece(uintptr_t begin, uintptr_t end) {
   Piece made{{begin, end}, begin + 7000, 0};
   return made;
+}
+
+TEST(SanitizerShadow, ReadsOfTheSameBytesAreOneCell) {
+  Clocks clocks;
+  Shadow shadow;
+  std::vector<std::pair<const Work*, bool>> told;
+  const auto tell = [&](const Work& earlier, bool wrote) { told.emplace_back(&earlier, wrote); };
+  const WorkRef a = work(clocks, kA), b = work(clocks, kB), later = work(clocks, kA);
+  shadow.write({100, 200}, a, tell);
+  shadow.read({100, 200}, later, tell);
+  EXPECT_TRUE(told.empty());
+  shadow.read({100, 200}, b, tell);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].first, a.get());
+  EXPECT_EQ(shadow.size(), 1u);
+  told.clear();
+  shadow.write({100, 200}, work(clocks, kC), tell);  // against the write and both reads
+  EXPECT_EQ(told.size(), 3u);
+}
+
+TEST(SanitizerGuards, WholePagesOfTheAllocation) {
+  const auto expect = [](Range got, uintptr_t begin, uintptr_t end) {
+    EXPECT_EQ(got.begin, begin);
+    EXPECT_EQ(got.end, end);
+  };
+  expect(pages_of({4096, 8192}, {4096, 8192}), 4096, 8192);
+  expect(pages_of({4096, 4196}, {4096, 4196}), 4096, 8192);  // the rest of the page is nobody's
+  EXPECT_TRUE(pages_of({4096, 4196}, {4096, 5000}).empty());
+  expect(pages_of({5000, 14000}, {4096, 20480}), 8192, 12288);
+}
+
+TEST(SanitizerGuards, CloseOpenAndGo) {
+  constexpr size_t kPage = 4096;
+  auto* memory =
+      static_cast<char*>(mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  // The kernel says what may be done with a page, where a touch would end the test.
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const auto readable = [&](size_t page) {
+    char back;
+    return write(pipe_ends[1], memory + page * kPage, 1) == 1 && read(pipe_ends[0], &back, 1) == 1;
+  };
+  const auto writable = [&](size_t page) {
+    char left;  // what a refused read leaves in the pipe
+    if (write(pipe_ends[1], "x", 1) != 1) return false;
+    return read(pipe_ends[0], memory + page * kPage, 1) == 1 || read(pipe_ends[0], &left, 1) != 1;
+  };
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  Clocks clocks;
+  Guards guards;
+  const WorkRef down = work(clocks, kA), up = work(clocks, kB);
+  guards.add(up, {begin, begin + 2 * kPage}, false);
+  EXPECT_TRUE(readable(0) && readable(1) && writable(2));
+  EXPECT_FALSE(writable(0) || writable(1));
+  guards.add(down, {begin + kPage, begin + 3 * kPage}, true);
+  EXPECT_FALSE(readable(1) || readable(2));
+  guards.open({begin + kPage + 8, begin + kPage + 16});
+  EXPECT_TRUE(writable(1));
+  EXPECT_FALSE(readable(2));
+  guards.close({begin + kPage + 8, begin + kPage + 16});
+  EXPECT_FALSE(readable(1));
+  guards.release([&](const Work& one) { return &one == down.get(); });
+  EXPECT_TRUE(readable(1) && writable(2));
+  EXPECT_FALSE(writable(1));
+  EXPECT_EQ(guards.touched(begin + 5, false), nullptr);  // a read beside a read
+  EXPECT_TRUE(guards.empty() && writable(1));
+  guards.add(down, {begin, begin + kPage}, true);
+  EXPECT_EQ(guards.touched(begin + 5, false), down);
+  EXPECT_TRUE(writable(0));
+  guards.add(down, {begin, begin + kPage}, true);
+  guards.forget({begin, begin + 1});
+  EXPECT_TRUE(guards.empty() && writable(0));
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+  munmap(memory, 3 * kPage);
+}
+
+// A program that frees thousands of tensors has as many freed blocks behind those that it uses.
+TEST(SanitizerAllocations, FreedBlocksBehindCostNothing) {
+  const auto seconds = [](uintptr_t freed) {
+    Allocations all;
+    all.add(piece(0, (freed + 2) * 512), true);
+    for (uintptr_t i = 0; i <= freed; ++i) all.block_taken(i * 512, i + 1, false, nullptr);
+    for (uintptr_t i = 1; i <= freed; ++i) all.block_freed(i * 512, nullptr);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 2000; ++i) EXPECT_EQ(all.next_block({0, 64}), 0u);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double few = seconds(10);
+  EXPECT_LT(seconds(50000), 100 * few + 0.05);
 }
 
 TEST(SanitizerAllocations, WrittenBytes) {

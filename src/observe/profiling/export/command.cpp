@@ -160,6 +160,20 @@ void export_all(const std::vector<std::string>& profiles, const ExportOptions& o
   }
 }
 
+// The program has ended, and msprof's status is its own, whatever becomes of the tables.
+void export_after_program(const std::vector<std::string>& profiles, const ExportOptions& options) {
+  std::string why;
+  try {
+    export_all(profiles, options);
+    for (const std::string& profile : profiles) analyze_profile(profile, {});
+    return;
+  } catch (const Error& e) { why = e.text(); } catch (const std::exception& e) {
+    why = e.what();
+  }
+  std::fprintf(stderr, "[WARNING] the tables are not whole: %s; msprof --export=on --output=%s makes them anew\n",
+               why.c_str(), profiles.front().c_str());
+}
+
 int profile_program(const CommandLine& line, std::vector<std::string> words) {
   const std::string output = real_folder(line.has("output") ? line.value("output") : ".", true);
   const std::string options = options_of(line, output);
@@ -170,15 +184,15 @@ int profile_program(const CommandLine& line, std::vector<std::string> words) {
   for (const auto& entry : fs::directory_iterator(output))
     if (!before.count(entry.path()) && is_profile(entry.path())) made.push_back(entry.path());
   if (made.empty()) {
-    std::fprintf(stderr,
-                 "[WARNING] %s ended with %d and left no profile in %s: it used no NPU, or not Updraft's libraries "
-                 "(updraft doctor says which a program loads)\n",
-                 words[0].c_str(), status, output.c_str());
+    std::fprintf(
+        stderr,
+        "[WARNING] %s ended with %d and left no profile in %s: it said above why there is none, used no NPU, or not "
+        "Updraft's libraries (updraft doctor says which a program loads)\n",
+        words[0].c_str(), status, output.c_str());
     return status;
   }
   std::sort(made.begin(), made.end());
-  export_all(made, export_options(line));
-  for (const std::string& profile : made) analyze_profile(profile, {});
+  export_after_program(made, export_options(line));
   if (status) std::fprintf(stderr, "[WARNING] %s ended with %d\n", words[0].c_str(), status);
   return status;
 }
@@ -221,8 +235,7 @@ int profile_parts(const CommandLine& line, const std::vector<std::string>& words
   std::sort(made.begin(), made.end());
   made.erase(std::unique(made.begin(), made.end()), made.end());
   if (made.empty()) std::fprintf(stderr, "[WARNING] no profile was started\n");
-  export_all(made, export_options(line));
-  for (const std::string& profile : made) analyze_profile(profile, {});
+  export_after_program(made, export_options(line));
   return line.has("pid") ? 0 : status_of(status);
 }
 
