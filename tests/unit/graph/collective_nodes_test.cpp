@@ -159,11 +159,9 @@ TEST_F(CollectiveNodes, UnevenParts) {
 }
 
 TEST_F(CollectiveNodes, AllToAllInEqualParts) {
-  expect(
-      [](ir::Graph& graph, ir::Endpoint x, uint32_t, const std::string& group) {
-        return node(graph, "HcomAllToAll", {x}, {"x"}, group, {}, "y").out();
-      },
-      {3, 5, 23, 25}, {7, 9, 27, 29});
+  expect([](ir::Graph& graph, ir::Endpoint x, uint32_t,
+            const std::string& group) { return node(graph, "HcomAllToAll", {x}, {"x"}, group, {}, "y").out(); },
+         {3, 5, 23, 25}, {7, 9, 27, 29});
 }
 
 TEST_F(CollectiveNodes, SendAndReceive) {
