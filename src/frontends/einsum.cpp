@@ -105,6 +105,7 @@ Term contracted(Emitter& c, Term a, Term b, const std::string& needed) {
 }  // namespace
 
 Endpoint einsum(Emitter& c, std::string equation, const std::vector<Endpoint>& inputs) {
+  c.require(!inputs.empty(), "there are no inputs");
   std::erase(equation, ' ');
   const size_t arrow = equation.find("->");
   std::vector<Term> terms;

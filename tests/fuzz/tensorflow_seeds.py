@@ -48,8 +48,33 @@ def values(x):
     return raw.Cast(x=half, DstT=tf.float64) + tf.constant([1.5, 2.5], tf.float64)
 
 
+@seed(4, 3)
+def rows(x):
+    """Sizes that data decide, and rows that belong together."""
+    some, place = raw.Unique(x=raw.Cast(x=x[:, 0], DstT=tf.int32))
+    part = raw.DynamicPartition(data=x, partitions=[0, 1, 1, 0], num_partitions=2)
+    sums = raw.UnsortedSegmentMax(data=x, segment_ids=place, num_segments=tf.size(some))
+    mean = raw.SparseSegmentMeanGrad(grad=x, indices=[3, 1], segment_ids=[0, 1], output_dim0=4)
+    return tf.reduce_sum(sums) + tf.reduce_sum(part[0]) + tf.reduce_sum(mean) + raw.SegmentSum(data=x, segment_ids=[0, 0, 1, 1])[0]
+
+
+@seed(1, 4, 5, 3)
+def pictures(x):
+    y = raw.CropAndResize(image=raw.AdjustHue(images=x, delta=0.25), boxes=[[0.0, 0.1, 0.9, 1.0]], box_ind=[0], crop_size=[3, 2], method="nearest")
+    best = raw.NonMaxSuppressionV3(boxes=x[0, :, :4, 0], scores=[0.5] * 4, max_output_size=2, iou_threshold=0.5, score_threshold=0.1)
+    return raw.RGBToHSV(images=raw.AdjustContrastv2(images=y, contrast_factor=2.0)) + raw.Cast(x=tf.size(best), DstT=tf.float32)
+
+
+@seed(3, 3)
+def systems(x):
+    band = raw.MatrixBandPart(input=x, num_lower=1, num_upper=-1)
+    y = raw.MatrixTriangularSolve(matrix=raw.MatrixSolve(matrix=band, rhs=x), rhs=x, lower=False, adjoint=True)
+    turned = raw.ReverseSequence(input=raw.CheckNumerics(tensor=y, message="here"), seq_lengths=[1, 3, 2], seq_dim=1, batch_dim=0)
+    return raw.FakeQuantWithMinMaxArgs(inputs=turned, min=-1, max=2, num_bits=4)
+
+
 folder = pathlib.Path(__file__).parent / "corpus" / "tensorflow"
 folder.mkdir(parents=True, exist_ok=True)
 for name, (f, spec) in SEEDS.items():
-    frozen = convert_variables_to_constants_v2(tf.function(lambda x: tf.identity(f(x))).get_concrete_function(spec), lower_control_flow=False)
+    frozen = convert_variables_to_constants_v2(tf.function(lambda x, f=f: tf.identity(f(x))).get_concrete_function(spec), lower_control_flow=False)
     (folder / name).write_bytes(frozen.graph.as_graph_def().SerializeToString())

@@ -158,3 +158,36 @@ def test_rows_of_a_variable_are_taken(npu, batch):
         for g, w in zip(got, want):
             close(g, w, 0)
     assert set(npu.host_operators()) == on_host
+
+
+K = tf.keras.optimizers
+OPTIMIZERS = [K.SGD, K.Adam, K.Adagrad, K.RMSprop, K.legacy.Adam, K.legacy.Adagrad, K.legacy.Adamax, K.legacy.Ftrl]
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS, ids=lambda m: m.__module__.split(".")[-1] + "-" + m.__name__)
+def test_an_embedding_trains_on_the_npu(npu, make):
+    """With other words in each batch, so that gradients have other sizes; nothing of a step runs on the CPU."""
+    rng = np.random.default_rng(3)
+    first = rng.standard_normal((30, 8)).astype("f")
+    batches = [(tf.constant(rng.integers(0, 30, (4, n + 3)), tf.int32), tf.constant(rng.standard_normal((4, 8)), tf.float32)) for n in range(5)]
+
+    def train():
+        table, optimizer = tf.Variable(first), make(0.05)
+        optimizer.build([table]) if hasattr(optimizer, "build") else optimizer._create_all_weights([table])
+
+        @tf.function(reduce_retracing=True)
+        def step(words, want):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((tf.reduce_mean(tf.nn.embedding_lookup(table, words), 1) - want) ** 2)
+            optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+            return loss
+
+        return [float(step(*batch)) for batch in batches], table.numpy()
+
+    with tf.device(CPU):
+        want, table = train()
+    on_host = set(npu.host_operators())
+    losses, got = train()
+    assert set(npu.host_operators()) == on_host
+    np.testing.assert_allclose(losses, want, rtol=1e-5)
+    np.testing.assert_allclose(got, table, rtol=1e-4, atol=1e-5)

@@ -137,7 +137,8 @@ void input_gradient(Conversion& c) {
 void filter_gradient(Conversion& c) {
   const Endpoint x = c.in(0), dy = c.in(2);
   const Dims filter = c.integers_in(1, "the size of the filter");
-  c.require(filter.size() == static_cast<size_t>(c.rank(x)), "the size of the filter has {} values, want {}",
+  c.require(filter.size() > 2 && filter.size() == static_cast<size_t>(c.rank(x)),
+            "the size of the filter has {} values and the images {} dimensions, want three or more, and alike",
             filter.size(), c.rank(x));
   Windows w = windows_of(c, {filter.begin(), filter.end() - 2}, size_in(c, x));
   const int64_t own = filter[filter.size() - 2];
