@@ -10,7 +10,8 @@ import pytest
 NAMES = ["static_forward", "backend_by_name", "dynamic_forward", "gears_in_pairs", "gears_of_all_pairs", "shapes_in_the_graph", "input_that_is_updated",
          "inputs_that_stay", "caches_that_are_written", "frozen_parameters",
          "training_of_convolutions", "training_of_a_residual_network", "training_of_an_encoder", "decoder_forward",
-         "generation_with_a_cache", "attention", "training_of_attention",
+         "generation_with_a_cache", "attention", "attention_by_torch_npu", "quantised_and_grouped_products", "experts_by_torch_npu",
+         "training_of_attention",
          "dropout_in_training", "random_draws", "printed_tensors", "compiled_again_from_disk"]
 
 
