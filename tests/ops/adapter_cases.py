@@ -253,6 +253,63 @@ def add_steps(case, r):
     case("ApplyRMSPropD", var, accum, m, lr, g, rho=0.9, momentum=0.5, epsilon=0.01, want=lambda *_: [var - mom, ms, mom])
 
 
+def add_depthwise(case, r):
+    image, weight = r(2, 4, 6, 5), r(4, 1, 3, 2)
+    how = {"strides": [1, 1, 2, 1], "pads": [1, 1, 0, 1], "dilations": [1, 1, 1, 1]}
+
+    def depthwise(v, w):
+        return F.conv2d(F.pad(v, (0, 1, 1, 1)), w, stride=(2, 1), groups=v.shape[1])
+    dy = depthwise(image, weight) + 1
+    turned = weight.transpose(0, 1).contiguous()
+    case("DepthwiseConv2D", image, turned, r(4), None, data_format="NCHW", **how, want=lambda v, w, b, _: depthwise(v, w.transpose(0, 1)) + b[:, None, None])
+    last = {"strides": [1, 2, 1, 1], "pads": [1, 1, 0, 1]}
+    many = r(3, 2, 4, 2)  # [h, w, channels, multiplier]
+    first = lambda w: w.permute(2, 3, 0, 1).reshape(8, 1, 3, 2)  # noqa: E731
+    case("DepthwiseConv2D", image.permute(0, 2, 3, 1).contiguous(), many, None, None, **last,
+         want=lambda v, w, *_: depthwise(v.permute(0, 3, 1, 2), first(w)).permute(0, 2, 3, 1))
+    case("DepthwiseConv2DBackpropInput", const([2, 4, 6, 5]), turned, dy, data_format="NCHW", **how,
+         want=lambda s, w, g: gradient(lambda v: depthwise(v, w.transpose(0, 1).double()), image, by=g)[0])
+    case("DepthwiseConv2DBackpropInputD", turned, dy, input_size=[2, 4, 6, 5], data_format="NCHW", **how,
+         want=lambda w, g: gradient(lambda v: depthwise(v, w.transpose(0, 1).double()), image, by=g)[0])
+    case("DepthwiseConv2DBackpropFilter", image, const([1, 4, 3, 2]), dy, data_format="NCHW", **how,
+         want=lambda v, s, g: gradient(lambda w: depthwise(v.double(), w), weight, by=g)[0].transpose(0, 1))
+    wide = depthwise(image, first(many)).permute(0, 2, 3, 1).contiguous()
+    case("DepthwiseConv2DBackpropFilterD", image.permute(0, 2, 3, 1).contiguous(), wide, filter_size=[3, 2, 4, 2], **last,
+         want=lambda v, g: gradient(lambda w: depthwise(v.permute(0, 3, 1, 2).double(), first(w)).permute(0, 2, 3, 1), many, by=g)[0])
+
+
+def add_norms_of_torch_npu(case, r):
+    x, g, gamma, beta, dy = r(3, 4, 8), r(3, 4, 8, low=-1.0), r(8), r(8, low=-1.0), r(3, 4, 8, low=-0.5)
+
+    def deep(a, b, c, d):
+        return F.layer_norm(0.5 * a + b, (8,), d, c, 1e-6)
+
+    def statistics(total, eps):
+        return [total.mean(-1, True), (total.var(-1, correction=0, keepdim=True) + eps).rsqrt()]
+    case("DeepNorm", x, g, beta, gamma, alpha=0.5, want=lambda a, b, c, d: [*statistics(0.5 * a + b, 1e-6), deep(a, b, c, d)])
+    mean, rstd = statistics(0.5 * x + g, 1e-6)
+    case("DeepNormGrad", dy, x, g, gamma, mean, rstd, alpha=0.5, tolerance=1e-3, want=lambda d, a, b, c, *_: gradient(deep, a, b, beta, c, by=d))
+    mean, rstd = statistics(x + g, 1e-5)
+
+    def added(a, b, c):
+        return F.layer_norm(a + b, (8,), c, beta.double(), 1e-5)
+    case("AddLayerNormGrad", dy, x, g, rstd, mean, gamma, None, tolerance=1e-3, want=lambda d, a, b, r_, m, c, _: [
+        *[gradient(added, a, b, c, by=d)[i] for i in (0, 2)], d.sum((0, 1))])
+    # two ranks with 3 and 5 samples of 4 channels
+    samples, counts = r(8, 4), torch.tensor([[3.0], [5.0]]).expand(2, 4).contiguous()
+    parts = samples[:3], samples[3:]
+    means, inverse = torch.stack([p.mean(0) for p in parts]), torch.stack([(p.var(0, correction=0) + 1e-3).rsqrt() for p in parts])
+    case("ReduceMeanWithCount", means, counts, torch.full((2, 4), 8.0), axes=[0], keep_dims=True, want=lambda *_: samples.mean(0, True))
+    case("SyncBatchNormGatherStatsWithCounts", means, inverse, counts, samples.mean(0, True).expand(2, 4).contiguous(), torch.full((1, 4), 8.0), r(1, 4).abs(),
+         momentum=0.2, tolerance=1e-3, want=lambda m, i, c, b, s, v: [(samples.var(0, correction=0) + 1e-3).rsqrt()[None], v * 0.8 + 0.2 * samples.var(0)[None]])
+    case("SyncBNTrainingUpdate", r(1, 4), r(1, 4) + 1, momentum=0.2, want=lambda m, v: v * 0.8 + m * 0.2)
+    case("RangeD", torch.arange(5.0), start=1.5, limit=4.0, delta=0.5, want=lambda _: 1.5 + 0.5 * torch.arange(5))
+    case("RangeD", torch.arange(4, dtype=torch.int32), start=3.0, limit=11.0, delta=2.0, want=lambda _: torch.tensor([3, 5, 7, 9], dtype=torch.int32))
+    case("LogSpaceD", torch.arange(5.0), start=0.0, end=2.0, steps=5, base=2.0, want=lambda _: torch.logspace(0, 2, 5, 2.0))
+    for base, f in ((2.0, torch.logaddexp2), (-1.0, torch.logaddexp)):
+        case("LogAddExp", x, gamma, base=base, want=f)
+
+
 def add_cases(case, r):
-    for part in (add_diagonals, add_rows, add_images, add_layers, add_steps):
+    for part in (add_depthwise, add_norms_of_torch_npu, add_diagonals, add_rows, add_images, add_layers, add_steps):
         part(case, r)

@@ -219,6 +219,90 @@ TRANSPOSED(Conv3DTranspose, 3, "NDHWC", (0, 0, 0, 0, 0), 1, 1, 1, 1, 1)
 #undef TRANSPOSED
 #undef UPDRAFT_LIST
 
+// --- a filter for each channel --------------------------------------------------------------------------------------
+namespace {
+/// [1, K, h, w] of NCHW, or [h, w, channels, multiplier] otherwise, as a grouped convolution has it: [K, 1, h, w].
+TensorView filters_of_channels(Op& op, const TensorView& filter, const char* format) {
+  op.require(filter.rank == 4, "filter is {}, want four dimensions", describe(filter));
+  if (std::string_view(format) == "NCHW") {
+    if (filter.dims[1] == 1) return filter;  // as torch has it
+    op.require(filter.dims[0] == 1, "filter is {}, want 1 as its first dimension in NCHW", describe(filter));
+    return filter.transpose(0, 1);
+  }
+  const TensorView channels = filter.transpose(0, 2).transpose(1, 3);  // [channels, multiplier, h, w]
+  return ir::reshaped(op, channels, {filter.dims[2] * filter.dims[3], 1, filter.dims[0], filter.dims[1]});
+}
+}  // namespace
+ABOUT(DepthwiseConv2D, Cube, "Convolution with filters of their own for each channel", "逐通道卷积")
+IR_OP(DepthwiseConv2D, DepthwiseConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y),
+      (Ints, strides), (Ints, dilations, 1, 1, 1, 1), (Ints, pads), (Text, data_format, "NHWC"), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  const Window w = window_of(op, 2, strides, pads, dilations, data_format);
+  require_rank(op, "x", *x, 2);
+  const TensorView from = w.layout.first(*x), with = filters_of_channels(op, *filter, data_format);
+  op.require(from.dims[1] > 0 && with.dims[0] % from.dims[1] == 0, "filter is {} for {} channels", describe(*filter),
+             from.dims[1]);
+  suggest_result(op, w, from, with, *y);
+  call(op, "aclnnConvolution", from, with, bias, w.strides, w.pads, w.dilations, false, Dims(2, 0), from.dims[1],
+       w.layout.first(*y), kAllowReduced);
+}
+namespace {
+void depthwise_input_gradient(Op& op, const Dims& size, const In& filter, const In& dy, const Ints& strides,
+                              const Ints& dilations, const Ints& pads, const char* format, const Out& dx) {
+  const Window w = window_of(op, 2, strides, pads, dilations, format);
+  ir::result(op, "input_grad", *dx, size, dy->dtype);
+  require_rank(op, "input_grad", *dx, 2);
+  const TensorView to = w.layout.first(*dx);
+  call(op, "aclnnConvolutionBackward", w.layout.first(*dy), to, filters_of_channels(op, *filter, format), nullptr,
+       w.strides, w.pads, w.dilations, false, Dims(2, 0), to.dims[1], std::vector<bool>{true, false, false},
+       kAllowReduced, to, nullptr, nullptr);
+}
+void depthwise_filter_gradient(Op& op, const In& x, const Dims& size, const In& dy, const Ints& strides,
+                               const Ints& dilations, const Ints& pads, const char* format, const Out& dw) {
+  const Window w = window_of(op, 2, strides, pads, dilations, format);
+  const bool first = std::string_view(format) == "NCHW";
+  // The client's tensor may have the dimensions of torch's weight: its elements lie the same.
+  if (op.inferring()) ir::suggest(op, *dw, size, x->dtype);
+  op.require(size.size() == 4 && dw->rank == 4 && dw->numel() == ir::count_of(size) && dw->is_contiguous(),
+             "filter_grad is {}, want {} elements in a row", describe(*dw), ir::count_of(size));
+  const TensorView from = w.layout.first(*x);
+  const Dims grouped =
+      first ? Dims{size[0] * size[1], 1, size[2], size[3]} : Dims{size[2] * size[3], 1, size[0], size[1]};
+  TensorView gradient = TensorView::contiguous(dw->data, dw->dtype, grouped.data(), 4);
+  if (!first) gradient = ir::temporary(op, dw->dtype, grouped);
+  call(op, "aclnnConvolutionBackward", w.layout.first(*dy), from, gradient, nullptr, w.strides, w.pads, w.dilations,
+       false, Dims(2, 0), from.dims[1], std::vector<bool>{false, true, false}, kAllowReduced, nullptr, gradient,
+       nullptr);
+  if (first) return;
+  const Dims apart = {size[2], size[3], size[0], size[1]};
+  const TensorView channels = TensorView::contiguous(gradient.data, gradient.dtype, apart.data(), 4);
+  ir::copy(op, channels.transpose(1, 3).transpose(0, 2), dw);
+}
+}  // namespace
+IR_OP(DepthwiseConv2DBackpropInput, DepthwiseConv2DBackpropInput, (In, input_size), (In, filter), (In, out_backprop),
+      (Out, input_grad), (Ints, strides), (Ints, dilations, 1, 1, 1, 1), (Ints, pads), (Text, data_format, "NHWC")) {
+  depthwise_input_gradient(op, ir::shape_from(op, "input_size", input_size, *input_grad), filter, out_backprop, strides,
+                           dilations, pads, data_format, input_grad);
+}
+IR_OP(DepthwiseConv2DBackpropInputD, DepthwiseConv2DBackpropInput, (In, filter), (In, out_backprop), (Out, input_grad),
+      (Ints, input_size), (Ints, strides), (Ints, dilations, 1, 1, 1, 1), (Ints, pads), (Text, data_format, "NHWC")) {
+  depthwise_input_gradient(op, *input_size, filter, out_backprop, strides, dilations, pads, data_format, input_grad);
+}
+IR_OP(DepthwiseConv2DBackpropFilter, DepthwiseConv2DBackpropFilter, (In, input), (In, filter_size), (In, out_backprop),
+      (Out, filter_grad), (Ints, strides), (Ints, dilations, 1, 1, 1, 1), (Ints, pads), (Text, data_format, "NHWC")) {
+  depthwise_filter_gradient(op, input, op.integers("filter_size", filter_size.handle), out_backprop, strides, dilations,
+                            pads, data_format, filter_grad);
+}
+IR_OP(DepthwiseConv2DBackpropFilterD, DepthwiseConv2DBackpropFilter, (In, input), (In, out_backprop),
+      (Out, filter_grad), (Ints, filter_size), (Ints, strides), (Ints, dilations, 1, 1, 1, 1), (Ints, pads),
+      (Text, data_format, "NHWC")) {
+  depthwise_filter_gradient(op, input, *filter_size, out_backprop, strides, dilations, pads, data_format, filter_grad);
+}
+ABOUT(DepthwiseConv2DBackpropInput, Cube, "Gradient of DepthwiseConv2D for its input",
+      "DepthwiseConv2D 对输入的反向梯度")
+ABOUT(DepthwiseConv2DBackpropFilter, Cube, "Gradient of DepthwiseConv2D for its filter",
+      "DepthwiseConv2D 对卷积核的反向梯度")
+
 // Gradients have the size of what they are for as an input or, in the types that end in D, as an attribute.
 #define GRADIENTS(TYPE, SPATIAL, FORMAT, ...)                                                                          \
   IR_OP(TYPE##BackpropInput, TYPE##BackpropInput, (In, input_size), (In, filter), (In, out_backprop), (Out, y),        \

@@ -55,6 +55,24 @@ IR_OP(Range, aclnnArange, (In, start), (In, limit), (In, delta), (Out, y)) {
     call(op, "aclnnArange", static_cast<int64_t>(from), static_cast<int64_t>(to), static_cast<int64_t>(step), y);
   else call(op, "aclnnArange", from, to, step, y);
 }
+// x holds the same numbers: a card has them from there.
+IR_OP(RangeD, aclnnArange, (In, x), (Out, y), (Float, start), (Float, limit), (Float, delta)) {
+  (void)limit;
+  op.result_like("y", *y, *x, x->dtype);
+  const TensorView places = ir::temporary(op, DType::Float, ir::dims_of(*x));
+  Temp steps, numbers;
+  call(op, "aclnnArange", int64_t{0}, x->numel(), int64_t{1}, places);
+  call(op, "aclnnMuls", places, delta, steps);
+  call(op, "aclnnAdds", *steps, start, 1, numbers);
+  ir::copy(op, "y", *numbers, y, x->dtype);
+}
+IR_OP(LogSpaceD, aclnnLogSpace, (In, assist), (Out, y), (Float, start), (Float, end), (Int, steps, 100),
+      (Float, base, 10), (Int, dtype, 1)) {
+  (void)assist;  // 0, 1, 2 …
+  op.require(dtype == 0 || dtype == 1, "attribute dtype is {}, want 0 (FLOAT16) or 1 (FLOAT)", dtype);
+  ir::result(op, "y", *y, {steps}, dtype == 0 ? DType::Float16 : DType::Float);
+  call(op, "aclnnLogSpace", static_cast<double>(start), static_cast<double>(end), steps, static_cast<double>(base), y);
+}
 IR_OP(LinSpace, aclnnLinspace, (In, start), (In, stop), (In, num), (Out, output)) {
   const int64_t n = integer_of(op, "num", num.handle);
   ir::result(op, "output", *output, {n}, start->dtype);

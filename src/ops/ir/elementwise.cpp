@@ -455,4 +455,13 @@ IR_OP(Angle, aclnnAngleV2, (In, input), (Out, output), (Type, Tout, DType::Float
   call(op, "aclnnAngleV2", input, output);
 }
 
+ABOUT(LogAddExp, Vector, "log(base^x1 + base^x2) in that base, e by default",
+      "以 base（默认 e）为底的 log(base^x1 + base^x2)")
+IR_OP(LogAddExp, LogAddExp, (In, x1), (In, x2), (Out, y), (Float, base, -1), (Float, scale, 1), (Float, shift, 0)) {
+  ir::want(op, "scale", scale, 1.0f);
+  ir::want(op, "shift", shift, 0.0f);
+  op.require(base == -1 || base == 2, "attribute base is {}, want -1 (e) or 2", static_cast<double>(base));
+  call(op, base == 2 ? "aclnnLogAddExp2" : "aclnnLogAddExp", x1, x2, y);
+}
+
 }  // namespace updraft

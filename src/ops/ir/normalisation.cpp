@@ -591,6 +591,85 @@ IR_OP(AddLayerNorm, aclnnAddLayerNorm, (In, x1), (In, x2), (In, gamma), (In, bet
   call(op, "aclnnAddLayerNorm", x1, x2, gamma, beta, bias, epsilon, additional_output, y, mean, rstd, x);
 }
 
+// dx and dx2 are one: both are added.
+IR_OP(AddLayerNormGrad, aclnnAddLayerNormGrad, (In, dy), (In, x1), (In, x2), (In, rstd), (In, mean), (In, gamma),
+      (OptIn, dsum), (Out, dx), (Out, dgamma), (Out, dbeta)) {
+  op.result_like("dx", *dx, *x1, x1->dtype);
+  op.result_like("dgamma", *dgamma, *gamma, DType::Float);
+  op.result_like("dbeta", *dbeta, *gamma, DType::Float);
+  call(op, "aclnnAddLayerNormGrad", dy, x1, x2, rstd, mean, gamma, dsum, dx, dgamma, dbeta);
+}
+IR_OP(DeepNorm, aclnnDeepNorm, (In, x), (In, gx), (In, beta), (In, gamma), (Out, mean), (Out, rstd), (Out, y),
+      (Float, alpha, 0.3f), (Float, epsilon, 1e-6f)) {
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "mean", *mean, root_dims(op, *x, *gamma), DType::Float);
+  ir::result(op, "rstd", *rstd, root_dims(op, *x, *gamma), DType::Float);
+  call(op, "aclnnDeepNorm", x, gx, beta, gamma, alpha, epsilon, mean, rstd, y);
+}
+IR_OP(DeepNormGrad, aclnnDeepNormGrad, (In, dy), (In, x), (In, gx), (In, gamma), (In, mean), (In, rstd), (Out, dx),
+      (Out, dgx), (Out, dbeta), (Out, dgamma), (Float, alpha, 0.3f)) {
+  op.result_like("dx", *dx, *x, x->dtype);
+  op.result_like("dgx", *dgx, *x, x->dtype);
+  op.result_like("dbeta", *dbeta, *gamma, DType::Float);
+  op.result_like("dgamma", *dgamma, *gamma, DType::Float);
+  call(op, "aclnnDeepNormGrad", dy, x, gx, gamma, mean, rstd, alpha, dx, dgx, dbeta, dgamma);
+}
+
+// --- of several ranks: statistics are rows of [ranks, channels] ----------------------------------------------------
+ABOUT(ReduceMeanWithCount, Vector, "The mean of x over axes, in which each element counts count / count_sum",
+      "x 沿 axes 的加权平均，权重为 count / count_sum")
+IR_OP(ReduceMeanWithCount, ReduceMeanWithCount, (In, x), (In, count), (In, count_sum), (Out, y), (Ints, axes),
+      (Bool, keep_dims, false)) {
+  const ir::Dims over = ir::axes_of(op, "axes", *axes, x->rank);
+  ir::result(op, "y", *y, ir::reduced(*x, over, keep_dims), x->dtype);
+  Temp share, weighted;
+  call(op, "aclnnDiv", count, count_sum, share);
+  call(op, "aclnnMul", x, *share, weighted);
+  call(op, "aclnnReduceSum", *weighted, over, keep_dims, x->dtype, y);
+}
+ABOUT(SyncBatchNormGatherStatsWithCounts, Vector,
+      "The reciprocal deviation of all ranks together, and the running variance moved towards theirs",
+      "各 rank 合并后的标准差倒数，并更新滑动方差")
+IR_OP(SyncBatchNormGatherStatsWithCounts, SyncBatchNormGatherStatsWithCounts, (In, mean_all), (In, invert_std_all),
+      (In, count_all), (In, mean_broadcast), (In, count_sum), (In, running_var), (Out, invert_std),
+      (Out, running_var_update), (Float, momentum, 0.1f), (Float, epsilon, 0.001f)) {
+  op.require(mean_all->rank == 2, "mean_all is {}, want [ranks, channels]", describe(*mean_all));
+  const ir::Dims row = {1, mean_all->dims[1]}, all = ir::dims_of(*mean_all);
+  ir::result(op, "invert_std", *invert_std, row, DType::Float);
+  op.result_like("running_var_update", *running_var_update, *running_var, running_var->dtype);
+  // The sum of squares about the common mean: each rank's own, and what its mean is away from it.
+  Temp deviation, square, centred, away, each, weighted, total, variance, more, unbiased_sum, fewer;
+  const TensorView least = ir::temporary(op, DType::Float, all), sum = ir::temporary(op, DType::Float, row),
+                   moved = ir::temporary(op, running_var->dtype, ir::dims_of(*running_var));
+  call(op, "aclnnReciprocal", invert_std_all, deviation);
+  call(op, "aclnnMul", *deviation, *deviation, square);
+  call(op, "aclnnAdds", *square, -epsilon, 1, least);
+  call(op, "aclnnSub", mean_all, mean_broadcast, 1, centred);
+  call(op, "aclnnMul", *centred, *centred, away);
+  call(op, "aclnnAdd", least, *away, 1, each);
+  call(op, "aclnnMul", *each, count_all, weighted);
+  call(op, "aclnnReduceSum", *weighted, ir::Dims{0}, true, DType::Float, sum);
+  call(op, "aclnnDiv", sum, count_sum, variance);
+  call(op, "aclnnAdds", *variance, epsilon, 1, more);
+  call(op, "aclnnRsqrt", *more, invert_std);
+  call(op, "aclnnAdds", count_sum, -1.0, 1, fewer);
+  call(op, "aclnnDiv", sum, *fewer, unbiased_sum);
+  call(op, "aclnnMuls", *unbiased_sum, momentum, total);
+  call(op, "aclnnMuls", running_var, 1 - momentum, moved);
+  call(op, "aclnnAdd", moved, *total, 1, running_var_update);
+}
+ABOUT(SyncBNTrainingUpdate, Vector, "running_mean * (1 - momentum) + mean * momentum",
+      "running_mean * (1 - momentum) + mean * momentum")
+IR_OP(SyncBNTrainingUpdate, SyncBNTrainingUpdate, (In, mean), (In, running_mean), (Out, running_mean_update),
+      (Float, momentum, 0.1f)) {
+  op.result_like("running_mean_update", *running_mean_update, *running_mean, running_mean->dtype);
+  const TensorView moved = ir::temporary(op, running_mean->dtype, ir::dims_of(*running_mean));
+  Temp part;
+  call(op, "aclnnMuls", running_mean, 1 - momentum, moved);
+  call(op, "aclnnMuls", mean, momentum, part);
+  call(op, "aclnnAdd", moved, *part, 1, running_mean_update);
+}
+
 // --- by neighbouring channels, and by mean and deviation alone ------------------------------------------------------
 namespace {
 /// The sum of v [N, C, …] over the channels at most `radius` away.
