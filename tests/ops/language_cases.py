@@ -167,6 +167,15 @@ def add_routers(case, r):
              want=lambda v, c, e, d, t, p, f=first: routed(v, 2, 4, f, 0.5, p))
 
 
+def add_sparse(case, r):
+    at, values = torch.tensor([[3, 1, 3, 2, 1], [2, 4, 2, 0, 1]]), torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0])
+    for kind in (torch.float32, torch.float16, torch.float64):
+        case("CustCoalesce", at, values.to(kind), torch.tensor([5, 5]), counted=True, want=lambda i, v, s: [
+            torch.tensor([[1, 1, 2, 3], [1, 4, 0, 2]]), torch.tensor([16.0, 2.0, 8.0, 5.0], dtype=v.dtype), s])
+    boxes = torch.tensor([[0.0, 0.0, 5.0, 3.0], [1.0, -1.0, 2.0, 2.0], [0.0, 0.0, 5.5, 3.0], [1.0, 1.0, 2.0, 3.5]])
+    case("CheckValid", boxes, torch.tensor([2.0, 3.0, 2.0]), want=lambda *_: torch.tensor([True, False, False, False]))
+
+
 def add_images(case, r):
     photo = r(2, 4, 5, 3)
     boxes = torch.tensor([[0.0, 0.0, 1.0, 1.0], [0.2, 0.1, 0.7, 0.9]])
@@ -197,5 +206,5 @@ def add_images(case, r):
 
 
 def add_cases(case, r):
-    for part in (add_attention, add_quantised, add_rest, add_routers, add_images):
+    for part in (add_attention, add_quantised, add_rest, add_routers, add_sparse, add_images):
         part(case, r)

@@ -1,9 +1,13 @@
 // Types of MindSpore's own (Cust…): elements by places, diagonals, triangles and windows. On a card they run on the
 // processors beside the AI cores, by a library of MindSpore's.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
+#include "kernels/pipeline.h"
+#include "ops/index/indices.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
 
@@ -215,5 +219,60 @@ IR_OP(CustFFTFreq, CustFFTFreq, (In, n), (In, d), (OptIn, dtype), (Out, y)) { fr
 IR_OP(CustRFFTFreq, CustFFTFreq, (In, n), (In, d), (OptIn, dtype), (Out, y)) { frequencies(op, n, d, dtype, true, y); }
 IR_OP(CustFFTShift, aclnnRoll, (In, input), (OptIn, dim), (Out, y)) { shift(op, input, dim, false, y); }
 IR_OP(CustIFFTShift, aclnnRoll, (In, input), (OptIn, dim), (Out, y)) { shift(op, input, dim, true, y); }
+
+ABOUT(CustCoalesce, AICPU,
+      "MindSpore's Coalesce: places of a sparse tensor in order, each once with the sum of its values",
+      "MindSpore 的 Coalesce：稀疏张量的坐标排序去重，值求和")
+IR_OP(CustCoalesce, CustCoalesce, (In, x_indices), (In, x_values), (In, x_shape), (Out, y_indices), (Out, y_values),
+      (Out, y_shape)) {
+  op.require(x_indices->rank == 2 && x_values->rank == 1 && x_indices->dims[1] == x_values->dims[0] &&
+                 x_indices->dtype == DType::Int64 && is_floating(x_values->dtype),
+             "x_indices is {} and x_values {}, want INT64 [dimensions, N] and N numbers with a fraction",
+             describe(*x_indices), describe(*x_values));
+  op.require(x_shape->rank == 1 && x_shape->dims[0] == x_indices->dims[0] && x_shape->dtype == DType::Int64,
+             "x_shape is {}, want {} values of INT64", describe(*x_shape), x_indices->dims[0]);
+  op.suggest_up_to(*y_indices, x_indices->dims, 2, DType::Int64, 1);
+  op.suggest_up_to(*y_values, x_values->dims, 1, x_values->dtype, 0);
+  op.result_like("y_shape", *y_shape, *x_shape, DType::Int64);
+  op.require(y_indices->is_contiguous() && y_indices->numel() >= x_indices->numel() && y_values->is_contiguous() &&
+                 y_values->numel() >= x_values->numel(),
+             "y_indices is {} and y_values {}, want room for {} values", describe(*y_indices), describe(*y_values),
+             x_values->numel());
+  op.work(x_indices->numel() * 64);
+  op.launch([places = *x_indices, values = *x_values, shape = *x_shape, to = y_indices->as<int64_t>(), sums = *y_values,
+             out_shape = *y_shape, found_places = ResultShape(y_indices.handle), found = ResultShape(y_values.handle)] {
+    const int64_t dimensions = places.dims[0], count = places.dims[1];
+    std::vector<int64_t> at(static_cast<size_t>(places.numel())), sizes(static_cast<size_t>(dimensions));
+    if (!at.empty()) gather_to(at.data(), DType::Int64, places);
+    if (!sizes.empty()) gather_to(sizes.data(), DType::Int64, shape);
+    const auto place = [&](int64_t d, int64_t i) { return at[static_cast<size_t>(d * count + i)]; };
+    for (int64_t d = 0; d < dimensions; ++d)
+      for (int64_t i = 0; i < count; ++i)
+        if (place(d, i) < 0 || place(d, i) >= sizes[static_cast<size_t>(d)])
+          fail_kernel(fmt::format("coalesce: index {} of dimension {} is out of range, want 0 to {}", place(d, i), d,
+                                  sizes[static_cast<size_t>(d)] - 1));
+    const auto before = [&](int64_t a, int64_t b) {
+      for (int64_t d = 0; d < dimensions; ++d)
+        if (place(d, a) != place(d, b)) return place(d, a) < place(d, b);
+      return false;
+    };
+    std::vector<int64_t> order(static_cast<size_t>(count)), first;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), before);
+    const std::vector<double> all = linalg::gather(values);
+    std::vector<double> total;
+    for (int64_t i : order) {
+      if (first.empty() || before(first.back(), i)) first.push_back(i), total.push_back(0);
+      total.back() += all[static_cast<size_t>(i)];
+    }
+    const auto n = static_cast<int64_t>(first.size());
+    for (int64_t d = 0; d < dimensions; ++d)
+      for (int64_t i = 0; i < n; ++i) to[d * n + i] = place(d, first[static_cast<size_t>(i)]);
+    linalg::scatter(ir::part_of(sums, 0, 0, n), total);
+    copy_elements(out_shape, shape);
+    found_places.set({dimensions, n});
+    found.set({n});
+  });
+}
 
 }  // namespace updraft

@@ -259,4 +259,26 @@ IR_OP(YoloBoxesEncode, YoloBoxesEncode, (In, anchor_boxes), (In, gt_bboxes), (In
   });
 }
 
+ABOUT(CheckValid, Vector, "Which boxes lie in the image, whose height, width and ratio img_metas gives",
+      "各框是否位于图像内，img_metas 给出图像的高、宽与缩放比")
+IR_OP(CheckValid, CheckValid, (In, bbox_tensor), (In, img_metas), (Out, valid_tensor)) {
+  op.require(bbox_tensor->rank == 2 && bbox_tensor->dims[1] == 4, "bbox_tensor is {}, want [boxes, 4]",
+             describe(*bbox_tensor));
+  op.require(img_metas->numel() == 3, "img_metas is {}, want height, width and ratio", describe(*img_metas));
+  ir::suggest(op, *valid_tensor, {bbox_tensor->dims[0]}, DType::Bool);
+  op.require(valid_tensor->numel() == bbox_tensor->dims[0] && size_of(valid_tensor->dtype) == 1,
+             "valid_tensor is {}, want a byte for each of {} boxes", describe(*valid_tensor), bbox_tensor->dims[0]);
+  op.work(bbox_tensor->numel() * 4);
+  op.launch([boxes = *bbox_tensor, image = *img_metas, to = *valid_tensor] {
+    const std::vector<double> box = linalg::gather(boxes), size = linalg::gather(image);
+    const double bottom = size[0] * size[2] - 1, right = size[1] * size[2] - 1;
+    std::vector<double> valid(static_cast<size_t>(boxes.dims[0]));
+    for (size_t i = 0; i < valid.size(); ++i) {
+      const double* b = box.data() + 4 * i;
+      valid[i] = b[0] >= 0 && b[1] >= 0 && b[2] <= right && b[3] <= bottom ? 1 : 0;
+    }
+    linalg::scatter(to, valid);
+  });
+}
+
 }  // namespace updraft
