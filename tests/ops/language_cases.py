@@ -138,6 +138,20 @@ def add_rest(case, r):
     case("SyncResizeBilinearV2", photo, const([8, 7]), half_pixel_centers=True, want=lambda v, _: F.interpolate(v, (8, 7), mode="bilinear"))
     case("SyncResizeBilinearV2Grad", r(2, 3, 8, 7, low=-1.0), photo, align_corners=True,
          want=lambda g, v: gradient(lambda t: F.interpolate(t, (8, 7), mode="bilinear", align_corners=True), v, by=g)[0])
+
+    def by_corners(v, height, width):
+        """TensorFlow's oldest rule: pixel i lies at i * from / to."""
+        for d, n in ((2, height), (3, width)):
+            at = torch.arange(n).double() * v.shape[d] / n
+            low = at.floor().long()
+            high, share = (low + 1).clamp(max=v.shape[d] - 1), (at - low).reshape([-1 if k == d else 1 for k in range(4)]).to(v.dtype)
+            v = v.index_select(d, low) * (1 - share) + v.index_select(d, high) * share
+        return v
+    for height, width in ((8, 7), (3, 2), (4, 9)):
+        case("ResizeBilinearV2", photo, const([height, width]), want=lambda v, _, h=height, w=width: by_corners(v, h, w))
+        case("ResizeBilinearV2Grad", r(2, 3, height, width, low=-1.0), photo,
+             want=lambda g, v, h=height, w=width: gradient(lambda t: by_corners(t, h, w), v, by=g)[0])
+    case("ResizeBilinearV2", photo.half(), const([6, 9]), tolerance=2e-3, want=lambda v, _: by_corners(v.float(), 6, 9))
     boxes = torch.tensor([[0., 0, 2, 2], [2, 2, 0.1, 0], [5, 5, 6, 6], [0, 1, 2, 3]])
     case("NonMaxSuppressionV3", boxes, torch.tensor([0.5, 0.9, 0.2, 0.4]), *(const(v, torch.float32) for v in ([9], [0.5], [0.3])), counted=True,
          want=lambda *_: torch.tensor([1, 3], dtype=torch.int32))

@@ -1,5 +1,6 @@
 // Images: windows as columns, resizing, sampling by a grid.
 #include "ops/ir/shapes.h"
+#include "ops/ir/vision/corners.h"
 
 namespace updraft {
 namespace {
@@ -75,6 +76,30 @@ void require_centres(const Op& op, bool align_corners, bool half_pixel_centers) 
   op.require(align_corners != half_pixel_centers,
              "attributes align_corners and half_pixel_centers are both {}, want one of them", align_corners);
 }
+void require_one_rule(const Op& op, bool align_corners, bool half_pixel_centers) {
+  op.require(!align_corners || !half_pixel_centers, "attributes align_corners and half_pixel_centers are both true");
+}
+void bilinear(Op& op, const In& x, const In& size, bool align_corners, bool half_pixel_centers, const Out& y,
+              DType type) {
+  require_one_rule(op, align_corners, half_pixel_centers);
+  const Dims to = op.integers("size", size.handle);
+  ir::result(op, "y", *y, resized(op, *x, to), type);
+  if (align_corners || half_pixel_centers)
+    call(op, "aclnnUpsampleBilinear2d", x, to, align_corners, kFromSizes, kFromSizes, y);
+  else plan_resize_by_corners(op, *x, *y);
+}
+void bilinear_gradient(Op& op, const In& grads, const In& image, bool align_corners, bool half_pixel_centers,
+                       const Out& y, DType type) {
+  require_one_rule(op, align_corners, half_pixel_centers);
+  op.require(
+      grads->rank == 4 && image->rank == 4 && grads->dims[0] == image->dims[0] && grads->dims[1] == image->dims[1],
+      "grads is {} and original_image {}, want [N, C, H, W] with the same N and C", describe(*grads), describe(*image));
+  op.result_like("y", *y, *image, type);
+  if (align_corners || half_pixel_centers)
+    call(op, "aclnnUpsampleBilinear2dBackward", grads, last_two(*grads), ir::dims_of(*image), align_corners, kFromSizes,
+         kFromSizes, y);
+  else plan_resize_by_corners_backward(op, *grads, *y);
+}
 void require_whole(const Op& op, int64_t src_start_w, int64_t dst_start_w) {
   ir::want(op, "src_start_w", src_start_w, int64_t{0});
   ir::want(op, "dst_start_w", dst_start_w, int64_t{0});
@@ -82,17 +107,11 @@ void require_whole(const Op& op, int64_t src_start_w, int64_t dst_start_w) {
 }  // namespace
 IR_OP(ResizeBilinearV2, aclnnUpsampleBilinear2d, (In, x), (In, size), (Out, y), (Bool, align_corners, false),
       (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
-  require_centres(op, align_corners, half_pixel_centers);
-  const Dims to = op.integers("size", size.handle);
-  ir::result(op, "y", *y, resized(op, *x, to), dtype);
-  call(op, "aclnnUpsampleBilinear2d", x, to, align_corners, kFromSizes, kFromSizes, y);
+  bilinear(op, x, size, align_corners, half_pixel_centers, y, dtype);
 }
 IR_OP(ResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (In, original_image), (Out, y),
       (Bool, align_corners, false), (Bool, half_pixel_centers, false)) {
-  require_centres(op, align_corners, half_pixel_centers);
-  op.result_like("y", *y, *original_image, original_image->dtype);
-  call(op, "aclnnUpsampleBilinear2dBackward", grads, last_two(*grads), ir::dims_of(*original_image), align_corners,
-       kFromSizes, kFromSizes, y);
+  bilinear_gradient(op, grads, original_image, align_corners, half_pixel_centers, y, original_image->dtype);
 }
 // The parts of an image that several devices resize together: one device has all of it.
 IR_OP(SyncResizeBilinearV2, aclnnUpsampleBilinear2d, (In, x), (In, size), (Out, y), (Ints, ori_image_size, nullptr),
@@ -100,20 +119,14 @@ IR_OP(SyncResizeBilinearV2, aclnnUpsampleBilinear2d, (In, x), (In, size), (Out, 
       (Bool, half_pixel_centers, false)) {
   require_whole(op, src_start_w, dst_start_w);
   (void)ori_image_size, (void)split_size;
-  require_centres(op, align_corners, half_pixel_centers);
-  const Dims to = op.integers("size", size.handle);
-  ir::result(op, "y", *y, resized(op, *x, to), DType::Float);
-  call(op, "aclnnUpsampleBilinear2d", x, to, align_corners, kFromSizes, kFromSizes, y);
+  bilinear(op, x, size, align_corners, half_pixel_centers, y, DType::Float);
 }
 IR_OP(SyncResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (In, original_image), (Out, y),
       (Ints, size, nullptr), (Ints, ori_image_size, nullptr), (Int, src_start_w, 0), (Int, dst_start_w, 0),
       (Bool, align_corners, false), (Bool, half_pixel_centers, false)) {
   require_whole(op, src_start_w, dst_start_w);
   (void)size, (void)ori_image_size;
-  require_centres(op, align_corners, half_pixel_centers);
-  op.result_like("y", *y, *original_image, DType::Float);
-  call(op, "aclnnUpsampleBilinear2dBackward", grads, last_two(*grads), ir::dims_of(*original_image), align_corners,
-       kFromSizes, kFromSizes, y);
+  bilinear_gradient(op, grads, original_image, align_corners, half_pixel_centers, y, DType::Float);
 }
 IR_OP(ResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y), (Bool, align_corners, false),
       (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
