@@ -349,7 +349,8 @@ def experts_by_torch_npu():
                                                    active_expert_range=[0, 4], quant_mode=-1)
         return [*torch_npu.npu_moe_gating_top_k(x, 2, bias=bias.half(), k_group=1, group_count=1, norm_type=1)[:2], *routed[:3],
                 torch_npu.npu_moe_finalize_routing(routed[0], None, None, None, scales, routed[1], experts, 2),
-                *torch_npu.npu_moe_re_routing(rows, counts), torch_npu.npu_group_quant(x, bias[None].expand(4, -1).contiguous(), ends, dst_dtype=torch.int8),
+                # without its output 1: scales, of which none are given
+                *[t for i, t in enumerate(torch_npu.npu_moe_re_routing(rows, counts)) if i != 1], torch_npu.npu_group_quant(x, bias[None].expand(4, -1).contiguous(), ends, dst_dtype=torch.int8),
                 *torch_npu.npu_dynamic_quant_asymmetric(x), *torch_npu.npu_add_rms_norm_dynamic_quant(x, x * 2, bias.half())[::3],
                 *[t for g in (torch._foreach_acos, torch._foreach_asin, torch._foreach_atan) for t in g([x.float() / 9, x.float() / 10])], kept]
 
