@@ -7,14 +7,8 @@ namespace {
 
 constexpr int kKeepType = 0;  // cubeMathType
 
-/// The last two dimensions exchanged where asked for.
-TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn) {
-  op.require(v.rank >= 2, "{} is {}, want two dimensions or more", name, describe(v));
-  return turn ? v.transpose(v.rank - 2, v.rank - 1) : v;
-}
-
 void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, bool turn2, const Out& y) {
-  const TensorView a = turned(op, "x1", *x1, turn1), b = turned(op, "x2", *x2, turn2);
+  const TensorView a = ir::turned(op, "x1", *x1, turn1), b = ir::turned(op, "x2", *x2, turn2);
   const ViewOf right(b, *x2.handle);
   if (a.dtype == DType::Int8 && b.dtype == DType::Int8 && !bias) {  // products of bytes are INT32
     Temp wide_a(DType::Int32), wide_b(DType::Int32), wide(DType::Int32);
@@ -81,7 +75,7 @@ IR_OP(BatchMatMulV2, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, off
 }
 IR_OP(GEMM, aclnnAddmm, (In, a), (In, b), (In, c), (In, alpha), (In, beta), (Out, y), (Bool, transpose_a, false),
       (Bool, transpose_b, false)) {
-  const TensorView left = turned(op, "a", *a, transpose_a), right = turned(op, "b", *b, transpose_b);
+  const TensorView left = ir::turned(op, "a", *a, transpose_a), right = ir::turned(op, "b", *b, transpose_b);
   op.require(left.rank == 2 && right.rank == 2, "a is {} and b is {}, want two matrices", describe(*a), describe(*b));
   ir::result(op, "y", *y, {left.dims[0], right.dims[1]}, c->dtype);
   call(op, "aclnnAddmm", c, left, ViewOf(right, *b.handle), number_of(op, "beta", beta.handle),

@@ -8,15 +8,15 @@ namespace {
 /// Where tokens go: x [B, tokens, K] names experts, each of which takes `capacity` tokens of a batch.
 struct Router {
   int64_t capacity, experts;
-  bool first_choices_first;  ///< of all tokens, before any second choice; otherwise token after token
+  bool first_choices_first = false;  ///< of all tokens, before any second choice; otherwise token after token
 
   Router(Op& op, const In& x, const In& capacity_, const In& expert_num, const In& drop_type, const Out& dispatch,
          const Out& combine)
       : capacity(integer_of(op, "capacity", capacity_.handle)),
-        experts(integer_of(op, "expert_num", expert_num.handle)),
-        first_choices_first(integer_of(op, "drop_type", drop_type.handle) == 1) {
+        experts(integer_of(op, "expert_num", expert_num.handle)) {
     const int64_t how = integer_of(op, "drop_type", drop_type.handle);
     op.require(how == 0 || how == 1, "drop_type is {}, want 0 (token after token) or 1 (choice after choice)", how);
+    first_choices_first = how == 1;
     op.require(x->rank == 3 && is_integral(x->dtype), "x is {}, want integers [batch, tokens, choices]", describe(*x));
     op.require(capacity > 0 && experts > 0, "capacity is {} and expert_num {}, want 1 or more", capacity, experts);
     ir::result(op, "dispatch_index", *dispatch, {x->dims[0], experts, capacity}, DType::Int32);

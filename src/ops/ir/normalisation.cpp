@@ -638,9 +638,8 @@ IR_OP(SyncBatchNormGatherStatsWithCounts, SyncBatchNormGatherStatsWithCounts, (I
   ir::result(op, "invert_std", *invert_std, row, DType::Float);
   op.result_like("running_var_update", *running_var_update, *running_var, running_var->dtype);
   // The sum of squares about the common mean: each rank's own, and what its mean is away from it.
-  Temp deviation, square, centred, away, each, weighted, total, variance, more, unbiased_sum, fewer;
-  const TensorView least = ir::temporary(op, DType::Float, all), sum = ir::temporary(op, DType::Float, row),
-                   moved = ir::temporary(op, running_var->dtype, ir::dims_of(*running_var));
+  Temp deviation, square, centred, away, each, weighted, variance, more, unbiased, fewer;
+  const TensorView least = ir::temporary(op, DType::Float, all), sum = ir::temporary(op, DType::Float, row);
   call(op, "aclnnReciprocal", invert_std_all, deviation);
   call(op, "aclnnMul", *deviation, *deviation, square);
   call(op, "aclnnAdds", *square, -epsilon, 1, least);
@@ -653,21 +652,15 @@ IR_OP(SyncBatchNormGatherStatsWithCounts, SyncBatchNormGatherStatsWithCounts, (I
   call(op, "aclnnAdds", *variance, epsilon, 1, more);
   call(op, "aclnnRsqrt", *more, invert_std);
   call(op, "aclnnAdds", count_sum, -1.0, 1, fewer);
-  call(op, "aclnnDiv", sum, *fewer, unbiased_sum);
-  call(op, "aclnnMuls", *unbiased_sum, momentum, total);
-  call(op, "aclnnMuls", running_var, 1 - momentum, moved);
-  call(op, "aclnnAdd", moved, *total, 1, running_var_update);
+  call(op, "aclnnDiv", sum, *fewer, unbiased);
+  call(op, "aclnnLerps", running_var, *unbiased, momentum, running_var_update);
 }
 ABOUT(SyncBNTrainingUpdate, Vector, "running_mean * (1 - momentum) + mean * momentum",
       "running_mean * (1 - momentum) + mean * momentum")
 IR_OP(SyncBNTrainingUpdate, SyncBNTrainingUpdate, (In, mean), (In, running_mean), (Out, running_mean_update),
       (Float, momentum, 0.1f)) {
   op.result_like("running_mean_update", *running_mean_update, *running_mean, running_mean->dtype);
-  const TensorView moved = ir::temporary(op, running_mean->dtype, ir::dims_of(*running_mean));
-  Temp part;
-  call(op, "aclnnMuls", running_mean, 1 - momentum, moved);
-  call(op, "aclnnMuls", mean, momentum, part);
-  call(op, "aclnnAdd", moved, *part, 1, running_mean_update);
+  call(op, "aclnnLerps", running_mean, mean, momentum, running_mean_update);
 }
 
 // --- by neighbouring channels, and by mean and deviation alone ------------------------------------------------------

@@ -8,11 +8,6 @@ namespace {
 using ir::Dims;
 using quantised::matrix_dims;
 
-TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn) {
-  op.require(v.rank >= 2, "{} is {}, want two dimensions or more", name, describe(v));
-  return turn ? v.transpose(v.rank - 2, v.rank - 1) : v;
-}
-
 /// While inferring: the result of a product in a type that an attribute says; the step checks its shape.
 void suggest_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& y, DType type) {
   if (!op.inferring()) return;
@@ -57,7 +52,7 @@ IR_OP(AscendAntiQuantV2, aclnnAscendAntiQuant, (In, x), (In, scale), (OptIn, off
 }
 IR_OP(QuantBatchMatmulV3, aclnnQuantMatmulV4, (In, x1), (In, x2), (In, scale), (OptIn, offset), (OptIn, bias),
       (OptIn, pertoken_scale), (Out, y), (Int, dtype), (Bool, transpose_x1, false), (Bool, transpose_x2, false)) {
-  suggest_product(op, turned(op, "x1", *x1, transpose_x1), turned(op, "x2", *x2, transpose_x2), *y,
+  suggest_product(op, ir::turned(op, "x1", *x1, transpose_x1), ir::turned(op, "x2", *x2, transpose_x2), *y,
                   named_type(op, "dtype", dtype, DType::Float16));
   call(op, "aclnnQuantMatmulV4", x1, x2, scale, offset, pertoken_scale, bias, transpose_x1, transpose_x2, y);
 }
@@ -66,7 +61,7 @@ IR_OP(WeightQuantBatchMatmulV2, aclnnWeightQuantBatchMatmulV2, (In, x), (In, wei
       (Bool, transpose_x, false), (Bool, transpose_weight, false), (Int, antiquant_group_size, 0), (Int, dtype, -1),
       (Int, inner_precise, 0)) {
   (void)inner_precise;  // how a card rounds inside
-  const TensorView a = turned(op, "x", *x, transpose_x), b = turned(op, "weight", *weight, transpose_weight);
+  const TensorView a = ir::turned(op, "x", *x, transpose_x), b = ir::turned(op, "weight", *weight, transpose_weight);
   suggest_product(op, a, b, *y, named_type(op, "dtype", dtype, quant_scale ? DType::Int8 : x->dtype));
   call(op, "aclnnWeightQuantBatchMatmulV2", a, b, antiquant_scale, antiquant_offset, quant_scale, quant_offset, bias,
        antiquant_group_size, y);

@@ -48,6 +48,9 @@ TensorView constant(Op& op, DType type, double value);
 /// no double.
 int64_t integer_end(DType type, bool smallest);
 
+/// A matrix, or matrices, with the last two dimensions exchanged where asked for.
+TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn);
+
 /// The shape that a tensor names, where the output does not say it already.
 Dims shape_from(const Op& op, const char* name, const In& shape, const TensorView& y);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -298,13 +299,17 @@ IR_OP(ListDiff, ListDiff, (In, x), (In, y), (Out, out), (Out, idx), (Type, out_i
              kept_places = ResultShape(idx.handle)] {
     const std::vector<int64_t> gone = keys_of(less), keys = keys_of(from);
     const std::unordered_set<int64_t> without(gone.begin(), gone.end());
-    int64_t n = 0;
-    for (int64_t i = 0; i < from.numel(); ++i) {
-      if (without.contains(keys[static_cast<size_t>(i)])) continue;
-      copy_elements(ir::part_of(to, 0, n, 1), ir::part_of(from, 0, i, 1));
-      int64_t one = 1;
-      copy_elements(ir::part_of(places, 0, n++, 1), TensorView::contiguous(&i, DType::Int64, &one, 1));
+    ScratchScope scratch;
+    const size_t size = size_of(from.dtype);
+    const auto* elements = contiguous_in(from, scratch).as<char>();
+    std::vector<int64_t> at;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (without.contains(keys[i])) continue;
+      std::memcpy(to.as<char>() + at.size() * size, elements + i * size, size);
+      at.push_back(static_cast<int64_t>(i));
     }
+    const auto n = static_cast<int64_t>(at.size());
+    copy_elements(ir::part_of(places, 0, 0, n), TensorView::contiguous(at.data(), DType::Int64, &n, 1));
     kept.set({n});
     kept_places.set({n});
   });

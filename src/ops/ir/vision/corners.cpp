@@ -25,69 +25,61 @@ std::vector<Near> nearest(int64_t from, int64_t to) {
   return all;
 }
 
-struct Sizes {
-  int64_t planes, height, width, to_height, to_width;
-  Sizes(Op& op, const TensorView& x, const TensorView& y)
-      : planes(x.dims[0] * x.dims[1]), height(x.dims[2]), width(x.dims[3]), to_height(y.dims[2]), to_width(y.dims[3]) {
-    op.require(y.empty() || (height > 0 && width > 0), "{} has no pixels, want some for {}", describe(x), describe(y));
-    op.work(4 * (x.numel() + y.numel()));
-    op.kernel_scratch(static_cast<size_t>(x.numel() + y.numel()) * sizeof(float));
-  }
-  int64_t grain() const { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, to_height * to_width)); }
-};
-
-}  // namespace
-
-void plan_resize_by_corners(Op& op, const TensorView& x, const TensorView& y) {
-  op.launch([s = Sizes(op, x, y), x, y] {
-    if (y.empty()) return;
+/// Calls each(plane of `from`, plane of `to`, rows, columns), of FLOAT: for the rows and columns of `result` the
+/// nearest ones of `image`. `from` is one of these two, and `to` the other.
+template <class Each>
+void plan_planes(Op& op, const TensorView& from, const TensorView& to, const TensorView& image,
+                 const TensorView& result, Each each) {
+  op.require(result.empty() || (image.dims[2] > 0 && image.dims[3] > 0), "{} has no pixels, want some for {}",
+             describe(image), describe(result));
+  op.work(4 * (from.numel() + to.numel()));
+  op.kernel_scratch(static_cast<size_t>(from.numel() + to.numel()) * sizeof(float));
+  op.launch([=] {
+    if (to.empty()) return;
     ScratchScope scratch;
-    const float* from = linalg::dense_copy<float>(x, scratch);
-    const linalg::Result<float> made(y, scratch);
-    const std::vector<Near> rows = nearest(s.height, s.to_height), columns = nearest(s.width, s.to_width);
-    parallel_for(s.planes, s.grain(), [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) {
-        const float* plane = from + begin * s.height * s.width;
-        float* out = made.data + begin * s.to_height * s.to_width;
-        for (const Near& v : rows) {
-          const float *top = plane + v.low * s.width, *bottom = plane + v.high * s.width;
-          for (const Near& h : columns) {
-            const float above = top[h.low] + (top[h.high] - top[h.low]) * h.share,
-                        below = bottom[h.low] + (bottom[h.high] - bottom[h.low]) * h.share;
-            *out++ = above + (below - above) * v.share;
-          }
-        }
-      }
+    const float* read = linalg::dense_copy<float>(from, scratch);
+    const linalg::Result<float> made(to, scratch);
+    const std::vector<Near> rows = nearest(image.dims[2], result.dims[2]),
+                            columns = nearest(image.dims[3], result.dims[3]);
+    const int64_t in = from.dims[2] * from.dims[3], out = to.dims[2] * to.dims[3];
+    const int64_t pixels = std::max<int64_t>(1, result.dims[2] * result.dims[3]);
+    parallel_for(to.dims[0] * to.dims[1], std::max<int64_t>(1, 16384 / pixels), [&](int64_t begin, int64_t end) {
+      for (; begin < end; ++begin) each(read + begin * in, made.data + begin * out, rows, columns);
     });
     made.give();
   });
 }
 
+}  // namespace
+
+void plan_resize_by_corners(Op& op, const TensorView& x, const TensorView& y) {
+  plan_planes(op, x, y, x, y,
+              [width = x.dims[3]](const float* plane, float* out, const auto& rows, const auto& columns) {
+                for (const Near& v : rows) {
+                  const float *top = plane + v.low * width, *bottom = plane + v.high * width;
+                  for (const Near& h : columns) {
+                    const float above = top[h.low] + (top[h.high] - top[h.low]) * h.share,
+                                below = bottom[h.low] + (bottom[h.high] - bottom[h.low]) * h.share;
+                    *out++ = above + (below - above) * v.share;
+                  }
+                }
+              });
+}
+
 void plan_resize_by_corners_backward(Op& op, const TensorView& dy, const TensorView& dx) {
-  op.launch([s = Sizes(op, dx, dy), dy, dx] {
-    if (dx.empty()) return;
-    ScratchScope scratch;
-    const float* from = linalg::dense_copy<float>(dy, scratch);
-    const linalg::Result<float> made(dx, scratch);
-    const std::vector<Near> rows = nearest(s.height, s.to_height), columns = nearest(s.width, s.to_width);
-    parallel_for(s.planes, s.grain(), [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) {
-        const float* in = from + begin * s.to_height * s.to_width;
-        float* plane = made.data + begin * s.height * s.width;
-        std::fill_n(plane, s.height * s.width, 0.0F);
-        for (const Near& v : rows) {
-          float *top = plane + v.low * s.width, *bottom = plane + v.high * s.width;
-          for (const Near& h : columns) {
-            const float g = *in++, below = g * v.share, above = g - below;
-            top[h.low] += above * (1 - h.share);
-            top[h.high] += above * h.share;
-            bottom[h.low] += below * (1 - h.share);
-            bottom[h.high] += below * h.share;
-          }
-        }
+  const int64_t height = dx.dims[2], width = dx.dims[3];
+  plan_planes(op, dy, dx, dx, dy, [=](const float* in, float* plane, const auto& rows, const auto& columns) {
+    std::fill_n(plane, height * width, 0.0F);
+    for (const Near& v : rows) {
+      float *top = plane + v.low * width, *bottom = plane + v.high * width;
+      for (const Near& h : columns) {
+        const float g = *in++, below = g * v.share, above = g - below;
+        top[h.low] += above * (1 - h.share);
+        top[h.high] += above * h.share;
+        bottom[h.low] += below * (1 - h.share);
+        bottom[h.high] += below * h.share;
       }
-    });
-    made.give();
+    }
   });
 }
 
