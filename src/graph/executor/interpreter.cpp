@@ -154,12 +154,16 @@ class Interpreter {
     return inputs;
   }
 
+  /// Of one element, read where it lies.
+  static Tensor value_of(const LiveTensor& t) {
+    return {t.dtype, {}, Bytes(nullptr, static_cast<const std::byte*>(host_address(t.data)), t.bytes())};
+  }
+
   static bool truth(const LiveTensor& condition) {
     if (count_of(condition.dims) != 1)
       throw Error(code::kAclnnParamInvalid, "the condition is {}{}, want one element",
                   updraft::name_of(condition.dtype), describe(condition.dims));
-    const auto* bytes = static_cast<const std::byte*>(host_address(condition.data));
-    return Tensor{condition.dtype, {}, Bytes(nullptr, bytes, condition.bytes())}.reals()[0] != 0;
+    return value_of(condition).reals()[0] != 0;
   }
 
   std::vector<LiveTensor> run_subgraph(const Graph& graph, std::vector<LiveTensor> inputs) {
@@ -178,8 +182,7 @@ class Interpreter {
     if (count_of(index.dims) != 1 || !is_integral(index.dtype))
       throw Error(code::kAclnnParamInvalid, "the number of the branch is {}{}, want one integer",
                   updraft::name_of(index.dtype), describe(index.dims));
-    const auto* bytes = static_cast<const std::byte*>(host_address(index.data));
-    const int64_t wanted = Tensor{index.dtype, {}, Bytes(nullptr, bytes, index.bytes())}.integers()[0];
+    const int64_t wanted = value_of(index).integers()[0];
     const auto count = static_cast<int64_t>(node.subgraphs.size());
     return run_subgraph(subgraph(node, static_cast<size_t>(wanted >= 0 && wanted < count ? wanted : count - 1)),
                         inputs_of(node, 1));
