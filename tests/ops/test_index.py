@@ -690,3 +690,23 @@ def test_distinct_elements_as_they_occur(kind):
     assert idx.tensor.tolist() == [0, 1, 0, 2, 1, 3, 0, 3]
     for d in (given, y, idx):
         d.close()
+
+
+@pytest.mark.parametrize("marker", [(0,), (0,) * 9], ids=["vector", "nine"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_empty_indices_mean_whole_dimensions(marker, dtype):
+    """MindSpore marks a dimension that is not indexed by an empty tensor of int64, whatever the type of self."""
+    x, rows = make((3, 4, 5), dtype), torch.tensor([2, 0])
+    none = torch.empty(marker, dtype=torch.int64).npu()
+    out = torch.empty((3, 2, 5), dtype=dtype).npu()
+    call("aclnnIndex", x.npu(), [none, rows.npu()], out)
+    same(out, x[:, rows])
+    out = torch.empty((3, 4, 2), dtype=dtype).npu()
+    call("aclnnIndex", x.npu(), [none, none, rows.npu()], out)
+    same(out, x[..., rows])
+    if len(marker) == 9:
+        self, values = x.npu(), make((3, 2, 5), dtype, 1)
+        call("aclnnIndexPutImpl", self, [none, rows.npu()], values.npu(), False, False)
+        want = x.clone()
+        want[:, rows] = values
+        same(self, want)

@@ -1,11 +1,14 @@
 // x[i, :, j] and its assignment: index tensors broadcast together; where the indexed dimensions are neighbours the
 // result has the index's dimensions in their place, else in front.
+#include <algorithm>
 #include <vector>
 
 #include "ops/index/rows.h"
 
 namespace updraft {
 namespace {
+
+constexpr int kMarkerRank = 9;
 
 struct Indexing {
   TensorView table;        ///< the dimensions that are not indexed
@@ -22,14 +25,18 @@ struct Indexing {
   };
   std::vector<Entry> entries;
 
+  /// out: the result, which has elements, or null.
   Indexing(const Op& op, const TensorView& self, const Tensors& indices, const TensorView* out) {
     op.require(indices.size() <= static_cast<size_t>(self.rank), "{} indices for self, {}", indices.size(),
                describe(self));
-    // The client passes an empty vector of self's type for a dimension that is not indexed.
+    const bool filled = out && !op.inferring();
+    // For a dimension that is not indexed torch_npu passes an empty vector of self's type, MindSpore an empty vector
+    // of int64 or nine dimensions of size 0. A result with elements has no empty index, so there each empty one is absent.
     auto absent = [&](size_t i) {
       if (i >= indices.size() || !indices.item(i)) return true;
       const TensorView& v = indices[i];
-      return v.rank == 1 && v.dims[0] == 0 && (v.dtype == self.dtype || !is_integral(v.dtype, true));
+      if (v.rank == kMarkerRank) return std::all_of(v.dims, v.dims + v.rank, [](int64_t n) { return n == 0; });
+      return v.rank == 1 && v.dims[0] == 0 && (filled || v.dtype == self.dtype || !is_integral(v.dtype, true));
     };
     bool any = false, ambiguous = false;
     for (size_t i = 0; i < indices.size(); ++i) {
