@@ -111,12 +111,13 @@ KeptArguments& repeatable(aclOpExecutor* executor) {
 
 using Among = KeptArguments::Among;
 
-/// The last argument is the address; before it stands, for lists, which of their tensors.
+/// The last argument is the address; before it stands, for lists, which of their tensors. `handle`: a tensor or a list.
 template <class... Where>
-int readdress(const char* name, aclOpExecutor* executor, size_t index, Among among, Where... where) {
+int readdress(const char* name, aclOpExecutor* executor, size_t index, Among among, const void* handle,
+              Where... where) {
   return guard(name, [&] {
     KeptArguments& kept = repeatable(executor);
-    kept.readdress(kept.position_of(index, among), where...);
+    kept.readdress(kept.position_of(index, among, handle), where...);
   });
 }
 
@@ -352,26 +353,26 @@ UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
     live.repeatable = true;
   });
 }
-UPDRAFT_API int aclSetTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
-  return readdress("aclSetTensorAddr", executor, index, Among::All, data);
+UPDRAFT_API int aclSetTensorAddr(aclOpExecutor* executor, size_t index, aclTensor* tensor, void* data) {
+  return readdress("aclSetTensorAddr", executor, index, Among::All, tensor, data);
 }
-UPDRAFT_API int aclSetInputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
-  return readdress("aclSetInputTensorAddr", executor, index, Among::Read, data);
+UPDRAFT_API int aclSetInputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor* tensor, void* data) {
+  return readdress("aclSetInputTensorAddr", executor, index, Among::Read, tensor, data);
 }
-UPDRAFT_API int aclSetOutputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
-  return readdress("aclSetOutputTensorAddr", executor, index, Among::Written, data);
+UPDRAFT_API int aclSetOutputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor* tensor, void* data) {
+  return readdress("aclSetOutputTensorAddr", executor, index, Among::Written, tensor, data);
 }
-UPDRAFT_API int aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+UPDRAFT_API int aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList* list,
                                         void* data) {
-  return readdress("aclSetDynamicTensorAddr", executor, index, Among::All, item, data);
+  return readdress("aclSetDynamicTensorAddr", executor, index, Among::All, list, item, data);
 }
-UPDRAFT_API int aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+UPDRAFT_API int aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList* list,
                                              void* data) {
-  return readdress("aclSetDynamicInputTensorAddr", executor, index, Among::Read, item, data);
+  return readdress("aclSetDynamicInputTensorAddr", executor, index, Among::Read, list, item, data);
 }
-UPDRAFT_API int aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+UPDRAFT_API int aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList* list,
                                               void* data) {
-  return readdress("aclSetDynamicOutputTensorAddr", executor, index, Among::Written, item, data);
+  return readdress("aclSetDynamicOutputTensorAddr", executor, index, Among::Written, list, item, data);
 }
 UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   return guard("aclDestroyAclOpExecutor", [&] { destroy_executor(planned(executor)); });

@@ -38,6 +38,11 @@ UPDRAFT_POOL(tensor_list_pool, aclTensorList, 1 << 20)
 UPDRAFT_POOL(scalar_list_pool, aclScalarList, 1 << 20)
 #undef UPDRAFT_POOL
 
+HandleRef<aclTensor> client_of(const aclTensor* tensor) {
+  const HandleRef<aclTensor> own = tensor_pool().ref(tensor);
+  return own.object || !tensor ? own : tensor->client;
+}
+
 namespace {
 constexpr size_t kMostExecutors = size_t{1} << 20;
 HandlePool<aclOpExecutor>& executor_pool() {

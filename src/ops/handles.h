@@ -33,6 +33,8 @@ struct aclTensor {
   /// Not null: the values stay as they are from run to run, and kernels keep prepared forms here
   /// (kernels/constant_operand.h). It belongs to who set it and must outlive every plan made with this tensor.
   updraft::ConstantOperand* constant = nullptr;
+  /// In a copy of a call's arguments: the client's tensor, which is told the shape of a result when it is known.
+  updraft::HandleRef<aclTensor> client;
 
   aclTensor() {}  // NOLINT(modernize-use-equals-default): a defaulted one would zero the unused dimensions as well
 };
@@ -106,6 +108,8 @@ struct aclOpExecutor final : updraft::Task {
 namespace updraft {
 
 HandlePool<aclTensor>& tensor_pool();
+/// The client's tensor: this one, or the one that it is a copy of; empty when it is gone.
+HandleRef<aclTensor> client_of(const aclTensor* tensor);
 HandlePool<aclScalar>& scalar_pool();
 HandlePool<aclIntArray>& int_array_pool();
 HandlePool<aclFloatArray>& float_array_pool();

@@ -16,6 +16,16 @@ void set_address(aclTensor& tensor, void* storage) {
   tensor.view.data = base ? reinterpret_cast<void*>(base + static_cast<uintptr_t>(bytes)) : nullptr;
 }
 
+namespace {
+
+aclTensor& copied(std::deque<aclTensor>& own, const aclTensor& given) {
+  aclTensor& copy = own.emplace_back(given);
+  copy.client = client_of(&given);
+  return copy;
+}
+
+}  // namespace
+
 KeptArguments::KeptArguments(const OpInfo& info, const Value* values)
     : info_(info), values_(values, values + info.parameters.size()) {
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -29,11 +39,12 @@ KeptArguments::KeptArguments(const OpInfo& info, const Value* values)
     if (kind == Kind::IntLists) v = Value(static_cast<const void*>(&int_lists_.emplace_back(v.int_lists())));
     if (!is_handle(kind) || !v.pointer()) continue;
     switch (kind) {
-      case Kind::Tensor: v = Value(&own_.tensors.emplace_back(*v.tensor())); break;
+      case Kind::Tensor: v = Value(&copied(own_.tensors, *v.tensor())); break;
       case Kind::Tensors: {
+        lists_[i] = tensor_list_pool().ref(v.tensors());
         aclTensorList& list = own_.lists.emplace_back();
         for (const aclTensor* t : v.tensors()->items)
-          list.items.push_back({t ? &own_.tensors.emplace_back(*t) : nullptr});
+          list.items.push_back({t ? &copied(own_.tensors, *t) : nullptr});
         v = Value(&list);
         break;
       }
@@ -71,6 +82,25 @@ void refuse_integers(const Parameter& p) {
 }  // namespace
 
 bool KeptArguments::is_single(size_t position) const { return info_.parameters[position].kind == Kind::Tensor; }
+
+bool KeptArguments::is_handle_of(size_t position, const void* handle) const {
+  const Value& v = values_[position];
+  if (!handle || !is_tensor(info_.parameters[position].kind) || !v.pointer()) return false;
+  if (is_single(position)) return v.tensor()->client.object == handle && tensor_pool().get(v.tensor()->client);
+  const auto list = lists_.find(position);
+  return list != lists_.end() && list->second.object == handle && tensor_list_pool().get(list->second);
+}
+
+size_t KeptArguments::position_of(size_t index, Among among, const void* handle) const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!is_handle_of(i, handle)) continue;
+    // One handle may stand for several parameters: then the index says which.
+    for (size_t next = i + 1; next < values_.size(); ++next)
+      if (is_handle_of(next, handle)) return position_of(index, among);
+    return i;
+  }
+  return position_of(index, among);
+}
 
 size_t KeptArguments::position_of(size_t index, Among among) const {
   size_t seen = 0;

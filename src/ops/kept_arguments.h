@@ -2,6 +2,7 @@
 // too.
 #pragma once
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,11 @@ class KeptArguments {
 
   /// Which parameters an index counts; absent ones count, too.
   enum class Among : uint8_t { All, Read, Written };
-  /// The parameter with that index among those that are tensors or lists, as its position in the table. Throws 161002.
-  size_t position_of(size_t index, Among among) const;
+  /// The parameter that the client means, as its position in the table. `handle` is the tensor or the list that it was
+  /// planned with, if the client still has it: that decides, because clients count differently (MindSpore counts lengths
+  /// of sequences where it has them as a tensor). Else it is the one with that index among those that are tensors or
+  /// lists. Throws 161002.
+  size_t position_of(size_t index, Among among, const void* handle) const;
   /// Another address for a tensor, or for tensor `item` of a list. Throws 161002 when there is none.
   void readdress(size_t position, void* storage);
   void readdress(size_t position, size_t item, void* storage);
@@ -43,10 +47,13 @@ class KeptArguments {
 
  private:
   bool is_single(size_t position) const;
+  bool is_handle_of(size_t position, const void* handle) const;
+  size_t position_of(size_t index, Among among) const;
 
   const OpInfo& info_;
   std::vector<Value> values_;
   OwnedArguments own_;
+  std::map<size_t, HandleRef<aclTensorList>> lists_;  ///< the client's, by position
   std::deque<std::string> texts_;
   std::deque<std::vector<std::string>> text_lists_;
   std::deque<std::vector<std::vector<int64_t>>> int_lists_;

@@ -130,6 +130,8 @@ using Plan = int (*)(aclTensor*, aclTensor*, aclScalar*, aclTensor*, uint64_t*, 
 extern "C" int aclnnAddGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*, uint64_t*,
                                         aclOpExecutor**);
 extern "C" int aclnnAdd(void*, uint64_t, aclOpExecutor*, void*);
+extern "C" int aclnnNonzeroGetWorkspaceSize(const aclTensor*, aclTensor*, uint64_t*, aclOpExecutor**);
+extern "C" int aclnnNonzero(void*, uint64_t, aclOpExecutor*, void*);
 
 Repeated plan_add(void* a, void* b, void* out) {
   Repeated r;
@@ -174,6 +176,44 @@ TEST_F(Registry, RepeatableExecutorsTakeOtherMemory) {
   for (void* p : {a, b, c, out, other}) aclrtFree(p);
 }
 
+TEST_F(Registry, TheTensorItselfSaysWhichAddressIsMeant) {
+  void *a = device({1, 2}), *b = device({10, 20}), *out = device({0, 0}), *other = device({0, 0});
+  Repeated r = plan_add(a, a, out);
+  ASSERT_EQ(aclSetAclOpExecutorRepeatable(r.executor), 0);
+  // A client that counts something else among its indices.
+  ASSERT_EQ(aclSetTensorAddr(r.executor, 5, r.tensors[1], b), 0);
+  ASSERT_EQ(aclSetTensorAddr(r.executor, 0, r.tensors[2], other), 0);
+  ASSERT_EQ(aclnnAdd(nullptr, 0, r.executor, nullptr), 0);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  EXPECT_EQ(host(other, 2), (std::vector<float>{11, 22}));
+  EXPECT_EQ(host(out, 2), (std::vector<float>{0, 0}));
+  aclTensor* gone = r.tensors[2];
+  forget_handles(r);
+  ASSERT_EQ(aclSetTensorAddr(r.executor, 0, gone, b), 0) << "the index decides";
+  ASSERT_EQ(aclnnAdd(nullptr, 0, r.executor, nullptr), 0);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  EXPECT_EQ(host(other, 2), (std::vector<float>{20, 40}));
+  EXPECT_EQ(aclDestroyAclOpExecutor(r.executor), 0);
+  // One tensor in two places.
+  aclTensor* twice = aclCreateTensor((const int64_t[]){2}, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND,
+                                     (const int64_t[]){2}, 1, a);
+  aclTensor* result = aclCreateTensor((const int64_t[]){2}, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND,
+                                      (const int64_t[]){2}, 1, out);
+  float one = 1;
+  aclScalar* alpha = aclCreateScalar(&one, ACL_FLOAT);
+  uint64_t bytes = 0;
+  ASSERT_EQ(aclnnAddGetWorkspaceSize(twice, twice, alpha, result, &bytes, &r.executor), 0);
+  ASSERT_EQ(aclSetAclOpExecutorRepeatable(r.executor), 0);
+  ASSERT_EQ(aclSetTensorAddr(r.executor, 1, twice, b), 0);
+  ASSERT_EQ(aclnnAdd(nullptr, 0, r.executor, nullptr), 0);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  EXPECT_EQ(host(out, 2), (std::vector<float>{11, 22}));
+  for (aclTensor* t : {twice, result}) EXPECT_EQ(aclDestroyTensor(t), 0);
+  EXPECT_EQ(aclDestroyScalar(alpha), 0);
+  EXPECT_EQ(aclDestroyAclOpExecutor(r.executor), 0);
+  for (void* p : {a, b, out, other}) aclrtFree(p);
+}
+
 TEST_F(Registry, PlansWithoutMemoryGetItLater) {
   Repeated r = plan_add(nullptr, nullptr, nullptr);
   ASSERT_EQ(aclSetAclOpExecutorRepeatable(r.executor), 0);
@@ -189,6 +229,40 @@ TEST_F(Registry, PlansWithoutMemoryGetItLater) {
   EXPECT_EQ(host(out, 2), (std::vector<float>{2, 4}));
   EXPECT_EQ(aclDestroyAclOpExecutor(r.executor), 0);
   for (void* p : {a, out}) aclrtFree(p);
+}
+
+TEST_F(Registry, RepeatedResultsTellTheirShape) {
+  const int64_t in[] = {4}, most[] = {4, 1};
+  void *first = device({1, 0, 2, 3}), *second = device({0, 0, 5, 0}), *places[2];
+  for (void*& p : places) ASSERT_EQ(aclrtMalloc(&p, 4 * sizeof(int64_t), ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  aclTensor* self = aclCreateTensor(in, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, in, 1, first);
+  aclTensor* out = aclCreateTensor(most, 2, ACL_INT64, nullptr, 0, ACL_FORMAT_ND, most, 2, places[0]);
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  ASSERT_EQ(aclnnNonzeroGetWorkspaceSize(self, out, &bytes, &executor), 0);
+  ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor), 0);
+  auto rows = [&] {
+    EXPECT_EQ(aclnnNonzero(nullptr, 0, executor, nullptr), 0);
+    EXPECT_EQ(aclrtSynchronizeStream(nullptr), 0);
+    int64_t* dims = nullptr;
+    uint64_t rank = 0;
+    EXPECT_EQ(aclGetViewShape(out, &dims, &rank), 0);
+    const int64_t n = rank == 2 ? dims[0] : -1;
+    delete[] dims;
+    return n;
+  };
+  EXPECT_EQ(rows(), 3);
+  for (auto [at, data] : {std::pair<size_t, void*>{0, second}, {1, places[1]}})
+    ASSERT_EQ(aclSetTensorAddr(executor, at, nullptr, data), 0);
+  EXPECT_EQ(rows(), 1) << "at other addresses";
+  ASSERT_EQ(aclSetTensorAddr(executor, 0, nullptr, first), 0);
+  EXPECT_EQ(rows(), 3) << "as many as at first, more than the last time";
+  EXPECT_EQ(aclDestroyTensor(out), 0);
+  EXPECT_EQ(aclnnNonzero(nullptr, 0, executor, nullptr), 0) << "nobody asks for the shape";
+  EXPECT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  EXPECT_EQ(aclDestroyTensor(self), 0);
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor), 0);
+  for (void* p : {first, second, places[0], places[1]}) aclrtFree(p);
 }
 
 TEST_F(Registry, OnlyRepeatableExecutorsAreReaddressed) {

@@ -42,7 +42,7 @@ void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t s
 class ResultShape {
  public:
   /// A null handle is fine: nobody wants to know.
-  explicit ResultShape(const aclTensor* handle) : tensor_(tensor_pool().ref(handle)) {}
+  explicit ResultShape(const aclTensor* handle) : tensor_(client_of(handle)) {}
   void set(std::initializer_list<int64_t> dims) const { set(dims.begin(), static_cast<int>(dims.size())); }
   void set(const int64_t* dims, int rank) const;
 
