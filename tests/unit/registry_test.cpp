@@ -195,10 +195,10 @@ TEST_F(Registry, TheTensorItselfSaysWhichAddressIsMeant) {
   EXPECT_EQ(host(other, 2), (std::vector<float>{20, 40}));
   EXPECT_EQ(aclDestroyAclOpExecutor(r.executor), 0);
   // One tensor in two places.
-  aclTensor* twice = aclCreateTensor((const int64_t[]){2}, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND,
-                                     (const int64_t[]){2}, 1, a);
-  aclTensor* result = aclCreateTensor((const int64_t[]){2}, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND,
-                                      (const int64_t[]){2}, 1, out);
+  aclTensor* twice =
+      aclCreateTensor((const int64_t[]){2}, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, (const int64_t[]){2}, 1, a);
+  aclTensor* result =
+      aclCreateTensor((const int64_t[]){2}, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, (const int64_t[]){2}, 1, out);
   float one = 1;
   aclScalar* alpha = aclCreateScalar(&one, ACL_FLOAT);
   uint64_t bytes = 0;
