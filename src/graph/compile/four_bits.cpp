@@ -71,6 +71,14 @@ bool turns_words(const Node& node) {
   return by.node->input(by.index).desc.dtype == DType::Int32 || node.output().desc.dtype == DType::Int32;
 }
 
+/// A tensor that a client says to be of INT4, as the words in which its numbers lie.
+void hold_words(TensorDesc& desc) {
+  if (desc.dtype != DType::Int4) return;
+  if (desc.known() && (desc.dims.empty() || desc.dims.back() % 8)) return;  // operators refuse it by its type
+  desc.dtype = DType::Int32;
+  if (desc.known()) desc.dims.back() /= 8;
+}
+
 }  // namespace
 
 void keep_four_bits_in_words(Graph& graph) {
@@ -92,6 +100,10 @@ void keep_four_bits_in_words(Graph& graph) {
   for (const auto& node : graph.nodes())
     if (turns_words(*node)) found.push_back(node.get());
   for (Node* node : found) turn_readers(graph, *node);
+  for (const auto& node : graph.nodes()) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) hold_words(node->input_desc(static_cast<int>(i)));
+    for (size_t i = 0; i < node->outputs().size(); ++i) hold_words(node->output_desc(static_cast<int>(i)));
+  }
 }
 
 }  // namespace updraft::graph
