@@ -20,6 +20,7 @@
 #include "ge/tensor_impl.h"
 #include "ge/torchair.h"
 #include "graph/compile/compile.h"
+#include "graph/compile/four_bits.h"
 #include "graph/executor/loaded_model.h"
 #include "graph/executor/variable_memory.h"
 #include "om/compile_cache.h"
@@ -288,6 +289,7 @@ Status Session::CompileGraph(uint32_t id) {
     try {
       if (ir::has_variables(model)) {
         model.graph = ir::copy(*model.graph);
+        ir::keep_four_bits_in_words(*model.graph);
         variables = ir::bind_variables(model);
         impl_->variables->declare(variables, updraft::Device::get(impl_->device.number));
       }
@@ -360,8 +362,13 @@ void describe_output(Tensor& tensor, const ir::Known& known) {
 void describe_input(ir::Buffer& buffer, const Tensor& tensor, const ir::TensorDesc& described) {
   buffer.data = const_cast<uint8_t*>(tensor.GetData());
   buffer.dtype = static_cast<updraft::DType>(tensor.GetDataType());
-  const bool as_described = described.known() && has_dims(tensor, described.dims);
+  bool as_described = described.known() && has_dims(tensor, described.dims);
   if (!as_described) buffer.dims = dims_of(tensor);
+  if (buffer.dtype == updraft::DType::Int4 && described.dtype == updraft::DType::Int32 && !buffer.dims.empty()) {
+    buffer.dtype = updraft::DType::Int32;  // the words that its numbers lie in, as the graph has them
+    buffer.dims.back() /= 8;
+    as_described = described.known() && buffer.dims == described.dims;
+  }
   const ir::Dims& dims = as_described ? described.dims : buffer.dims;
   buffer.bytes = static_cast<size_t>(ir::count_of(dims)) * updraft::size_of(buffer.dtype);
   if (tensor.GetPlacement() == kPlacementHost && !updraft::Device::owner(buffer.data)) {

@@ -88,6 +88,22 @@ void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const st
     const auto dtype = type_of(node, x->dtype);
     failed =
         HcclAlltoAllV(x->data, sent.data(), sent_at.data(), dtype, y->data, got.data(), got_at.data(), dtype, comm, on);
+  } else if (type == "HcomAllGatherV" || type == "HcomReduceScatterV") {
+    // What the graph counts are rows of dimension 0, what the operation counts are elements.
+    std::vector<uint64_t> counts = numbers(inputs.at(2)), places;
+    uint64_t row = 1, before = 0;
+    for (size_t d = 1; d < x->dims.size(); ++d) row *= static_cast<uint64_t>(x->dims[d]);
+    for (uint64_t& rows : counts) {
+      rows *= row;
+      places.push_back(before);
+      before += rows;
+    }
+    const auto dtype = type_of(node, x->dtype);
+    if (type == "HcomAllGatherV")
+      failed = HcclAllGatherV(x->data, count(*x), y->data, counts.data(), places.data(), dtype, comm, on);
+    else
+      failed = HcclReduceScatterV(x->data, counts.data(), places.data(), y->data, count(*y), dtype,
+                                  static_cast<HcclReduceOp>(reduction_of(node)), comm, on);
   } else if (type == "HcomBroadcast") {
     // The root gives its x away; what the others have in y is written over.
     for (size_t i = 0; i < inputs.size() && !failed; ++i) {

@@ -26,6 +26,9 @@ const OpInfo& operator_named(std::string_view name);
 /// The parameter of that name, else null.
 const Parameter* find_parameter(const OpInfo& info, std::string_view name);
 
+/// True for operators that wait for other ranks (ops/exchange.h): OpCall::run() is the one way to run them.
+bool waits_for_ranks(const OpInfo& info);
+
 /// A tensor of a call.
 struct CallTensor {
   DType dtype = DType::Undefined;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "device/memory.h"
 #include "device/stream.h"
+#include "ops/call.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -44,10 +45,11 @@ void BetweenRanks::operator()() const {
 
 WaitsForRanks::WaitsForRanks(const OpInfo& info) { operators().push_back(&info); }
 
-bool waits_for_ranks(const aclOpExecutor& plan) {
-  return plan.info && plan.info->about && plan.info->about->unit == Unit::MixCube && plan.body &&
-         std::ranges::find(operators(), plan.info) != operators().end();
+bool waits_for_ranks(const OpInfo& info) {
+  return info.about && info.about->unit == Unit::MixCube && std::ranges::find(operators(), &info) != operators().end();
 }
+
+bool waits_for_ranks(const aclOpExecutor& plan) { return plan.info && plan.body && waits_for_ranks(*plan.info); }
 
 void start_between_ranks(aclOpExecutor& plan, Stream& stream) {
   const BetweenRanks parts = std::move(*plan.body.target<BetweenRanks>());

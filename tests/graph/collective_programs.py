@@ -71,6 +71,43 @@ def broadcast():
 
 
 @program
+def products_between_ranks():
+    """What language models call whose matrices are cut between ranks: the sum of the products, rows of all, rows of the sum."""
+    group = dist.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(dist.get_rank())
+    ranks = dist.get_world_size()
+
+    def f(x, w, bias, skip, whole, weights, columns, rows):
+        word = torch_npu.npu_trans_quant_param(columns)
+        return [torch_npu.npu_mm_all_reduce_base(x * 2, w, group, bias=bias, x3=skip) + 1,
+                torch_npu.npu_mm_all_reduce_base(x, w.t().contiguous().t(), group),
+                torch_npu.npu_mm_all_reduce_base(whole, weights, group, dequant_scale=word),
+                torch_npu.npu_mm_all_reduce_base(whole, weights, group, dequant_scale=columns.bfloat16(), pertoken_scale=rows),
+                torch_npu.npu_mm_all_reduce_base(x, weights, group, antiquant_scale=columns.half()),
+                *torch_npu.npu_all_gather_base_mm(x + 1, w, group, ranks),
+                torch_npu.npu_all_gather_base_mm(x, w, group, ranks, bias=bias, gather_output=False)[0] - 1,
+                torch_npu.npu_mm_reduce_scatter_base(x, w, group, ranks) * 2]
+
+    def numbers(*shape):
+        return torch.randint(-99, 99, shape, generator=torch.Generator().manual_seed(5 + dist.get_rank()), dtype=torch.int8).npu()
+
+    x, w = own(4, 32).half(), own(32, 16).half()
+    given = x, w, own(16).half(), own(4, 16).half(), numbers(4, 32), numbers(32, 16), own(16).abs() / 100 + 0.01, own(4).abs() + 0.5
+    got, want = both(f, *given)
+    for one in (*got, *want):  # of real numbers, said once more by torch
+        total = sum_of_ranks(x.float() @ w.float())
+        assert (one[1].float() - total).abs().max() <= 0.02 * total.abs().max() and one[5].shape == (8, 16) and one[6].shape == (8, 32)
+        mine = total[2 * dist.get_rank():][:2] * 2
+        assert (one[8].float() - mine).abs().max() <= 0.02 * total.abs().max()
+    return sum(got, []), sum(want, [])
+
+
+def sum_of_ranks(x):
+    x = x.clone()
+    dist.all_reduce(x)
+    return x
+
+
+@program
 def data_parallel_training():
     """DistributedDataParallel around a compiled model, and the mean loss of the ranks in the graph."""
     def train(compile_it):
@@ -92,6 +129,26 @@ def data_parallel_training():
         return losses + [p.detach() for p in model.parameters()]
 
     return train(True), train(False)
+
+
+@program
+def parts_of_other_sizes():
+    """Ranks that give or get other numbers of rows than each other, in programs that TorchAir rewrites for its graphs."""
+    torchair.patch_for_hcom()
+    rank, counts = dist.get_rank(), [3, 1]
+
+    def gathered(x):
+        out = x.new_empty(4, 5)
+        torch_npu.distributed.all_gather_into_tensor_uneven(out, x * 2, counts)
+        return out + 1
+
+    def scattered(x):
+        out = x.new_empty(counts[rank], 5)
+        torch_npu.distributed.reduce_scatter_tensor_uneven(out, x.relu(), counts)
+        return out * 2
+
+    all_gathered, all_scattered = both(gathered, own(counts[rank], 5)), both(scattered, own(4, 5))
+    return [*all_gathered[0], *all_scattered[0]], [*all_gathered[1], *all_scattered[1]]
 
 
 def main(rank, ranks, port):

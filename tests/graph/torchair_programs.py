@@ -321,13 +321,15 @@ def attention_by_torch_npu():
 @program
 def quantised_and_grouped_products():
     """What quantised language models and mixtures of experts call."""
-    def f(x, a, w, scale, row, x1, w1, w2, experts):
+    def f(x, a, w, scale, row, x1, w1, w2, experts, gates):
         word = torch_npu.npu_trans_quant_param(scale)
         return [torch_npu.npu_quant_matmul(a, w, word, output_dtype=torch.float16),
                 torch_npu.npu_quant_matmul(a, w, scale.bfloat16(), output_dtype=torch.bfloat16),
                 torch_npu.npu_weight_quant_batchmatmul(x, w, scale.half(), row),
                 torch_npu.npu_anti_quant(a, scale[:1]),
                 torch_npu.npu_ffn(x1, w1, w2, "relu", expert_tokens=[2, 3]),
+                *torch_npu.npu_grouped_matmul_swiglu_quant_v2(a, [gates], [scale[None].expand(2, -1).contiguous()], row[:3].float().abs() + 1, experts - 1,
+                                                              group_list_type=1),
                 *torch_npu.npu_grouped_matmul([x1], [w1], group_list=experts, split_item=3, group_type=0, group_list_type=1),
                 *torch_npu.npu_grouped_matmul([x1[:2], x1[2:]], [w1[0], w1[1]], split_item=0, group_type=-1)]
 
@@ -335,7 +337,7 @@ def quantised_and_grouped_products():
     x, a, w = torch.randn(3, 32).half(), torch.randint(-99, 99, (3, 32), dtype=torch.int8), torch.randint(-99, 99, (32, 16), dtype=torch.int8)
     scale, row = torch.rand(16) / 100, torch.randn(16).half()
     x1, w1, w2 = (torch.randn(*dims).half() for dims in ((5, 32), (2, 32, 48), (2, 48, 32)))
-    given = [t.npu() for t in (x, a, w, scale, row, x1, w1, w2, torch.tensor([2, 3]))]
+    given = [t.npu() for t in (x, a, w, scale, row, x1, w1, w2, torch.tensor([2, 3]), torch.randint(-99, 99, (2, 32, 16), dtype=torch.int8))]
     return compiled(f)(*given), f(*given)
 
 
@@ -360,6 +362,83 @@ def experts_by_torch_npu():
     rows, counts = torch.randn(7, 16).half(), torch.tensor([[1, 2], [3, 1]])
     cache, places = torch.zeros(2, 1, 6, 16, dtype=torch.int8), torch.tensor([1, 4])
     given = [t.npu() for t in (x, bias, experts, scales, rows, counts, torch.rand(1, 16).bfloat16() + 0.5, torch.tensor([1, 2, 4, 5]), cache, places)]
+    return compiled(f)(*given), f(*given)
+
+
+@program
+def between_the_products_of_experts():
+    def f(x, cos, sin, wide, sums, columns, rows, smooth, counts):
+        return [torch_npu.npu_interleave_rope(x, cos, sin) + 1, torch_npu.npu_clipped_swiglu(wide), torch_npu.npu_clipped_swiglu(wide, interleaved=False, limit=2.0),
+                *torch_npu.npu_dequant_swiglu_quant(sums, weight_scale=columns, activation_scale=rows, quant_scale=smooth, group_index=counts, quant_mode=1),
+                *torch_npu.npu_dequant_swiglu_quant(wide, quant_scale=smooth[:1], quant_mode=1, swiglu_mode=1, activate_left=True)]
+
+    torch.manual_seed(14)
+    given = [torch.randn(2, 4, 3, 64).half(), torch.randn(2, 1, 3, 64).half(), torch.randn(2, 1, 3, 64).half(), torch.randn(5, 128).half() * 4,
+             torch.randint(-900, 900, (5, 128), dtype=torch.int32), torch.rand(2, 128) / 50, torch.rand(5, 1) + 0.5, torch.rand(2, 64) + 0.5, torch.tensor([2, 3])]
+    given = [t.npu() for t in given]
+    return compiled(f)(*given), f(*given)
+
+
+@program
+def latent_attention_and_what_experts_give_back():
+    """Before attention with one latent head, in all its versions; and experts' products added up for their tokens."""
+    def f(x, dq, uq_qr, uk, dkv_kr, gamma_q, gamma_kv, sin, cos, places, values, turns, tokens, w, scale, row, groups, shared, logit, to):
+        given = (x, dq, uq_qr, uk, dkv_kr, gamma_q, gamma_kv, sin, cos)
+        first = torch_npu.npu_mla_prolog if torch.compiler.is_compiling() else torch_npu.npu_mla_prolog_v2  # eager asks for the first one in an older way
+        return [*first(*given, places, values.clone(), turns.clone())[:4], *torch_npu.npu_mla_prolog_v2(*given, places, values.clone(), turns.clone())[:4],
+                *torch_npu.npu_mla_prolog_v3_functional(*given, values, turns, cache_index=places, query_norm_flag=True)[:4],
+                torch_npu.npu_grouped_matmul_finalize_routing(tokens, w, groups, scale=scale, pertoken_scale=row, shared_input=shared, logit=logit, row_index=to,
+                                                              shared_input_weight=0.5, shared_input_offset=1, output_bs=4)]
+
+    torch.manual_seed(15)
+    half = torch.bfloat16
+    sizes = [(2, 3, 32), (32, 24), (24, 2 * 24), (2, 16, 12), (32, 20), (24,), (12,), (2, 3, 8), (2, 3, 8)]
+    given = [torch.randn(*dims).to(half) for dims in sizes]
+    given += [torch.randperm(16)[:6].reshape(2, 3), torch.zeros(2, 8, 1, 12, dtype=half), torch.zeros(2, 8, 1, 8, dtype=half)]
+    given += [torch.randint(-99, 99, (6, 32), dtype=torch.int8), torch.randint(-99, 99, (2, 32, 16), dtype=torch.int8), torch.rand(2, 16) / 50, torch.rand(6),
+              torch.tensor([2, 4]), torch.randn(2, 16).to(half), torch.rand(6), torch.randint(0, 4, (6,))]
+    given = [t.npu() for t in given]
+    return compiled(f)(*given), f(*given)
+
+
+@program
+def hints_and_spectra():
+    """What is fetched ahead, and Fourier transforms, which torch has on the CPU alone; the inverse is none of TorchAir's own."""
+    def f(x, w, signal, image):
+        torch_npu.npu_prefetch(w, x, 4096)
+        y = x @ w
+        torch_npu.npu_prefetch(w, y, 64, 32)
+        return y + 1, torch.fft.fft(signal) * 2, torch.fft.fft(signal, dim=0, norm="ortho"), torch.fft.fft2(image), torch.fft.fft2(image, norm="forward"), torch.fft.ifft(signal, dim=0)
+
+    torch.manual_seed(12)
+    x, w = torch.randn(3, 4), torch.randn(4, 5)
+    signal, image = torch.randn(6, 15, dtype=torch.complex64), torch.randn(2, 8, 9, dtype=torch.complex64)
+    got = compiled(f)(*(t.npu() for t in (x, w, signal, image)))
+    assert [t.is_complex() for t in got] == [False, True, True, True, True, True]
+    want = [x @ w + 1, torch.fft.fft(signal) * 2, torch.fft.fft(signal, dim=0, norm="ortho"), torch.fft.fft2(image), torch.fft.fft2(image, norm="forward"),
+            torch.fft.ifft(signal, dim=0)]
+    return [torch.view_as_real(t.cpu()) if t.is_complex() else t for t in got], [torch.view_as_real(t) if t.is_complex() else t for t in want]
+
+
+@program
+def four_bits_in_products():
+    """Weights of four bits, eight in an INT32, in whatever way their converters say it."""
+    def f(x, words, scale, a, b, factor, groups, stacked, x1, row, turned):
+        return [torch_npu.npu_weight_quant_batchmatmul(x, turned.t(), scale),
+                torch_npu.npu_quant_matmul(a, turned.t(), factor, output_dtype=torch.float16),
+                torch_npu.npu_weight_quant_batchmatmul(x, words, scale),
+                torch_npu.npu_quant_matmul(a, b, factor, output_dtype=torch.float16),
+                torch_npu.npu_anti_quant(words, factor, dst_dtype=torch.float16),
+                *torch_npu.npu_grouped_matmul([x1], [stacked], antiquant_scale=[row], antiquant_offset=[row * 0], group_list=groups, split_item=3, group_type=0,
+                                              group_list_type=1)]
+
+    torch.manual_seed(13)
+
+    def numbers(*shape):
+        return torch.randint(-2**31, 2**31 - 1, shape, dtype=torch.int32)
+    given = [torch.randn(3, 32).half(), numbers(32, 8), torch.rand(64).half() / 9, numbers(3, 4), numbers(32, 8), torch.rand(64) / 99,
+             torch.tensor([2, 3]), numbers(2, 32, 8), torch.randn(5, 32).half(), torch.rand(2, 64).half() / 9, numbers(64, 4)]
+    given = [t.npu() for t in given]
     return compiled(f)(*given), f(*given)
 
 

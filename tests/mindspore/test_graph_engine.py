@@ -52,3 +52,31 @@ except Exception as error:
     (tmp_path / "program.py").write_text(code)
     out, err = mindspore(tmp_path, tmp_path / "program.py")
     assert "REFUSED" in out and "BesselI1e" in out + err, (out + err)[-3000:]
+
+
+@pytest.mark.parametrize("level", ["O2", "O0"])
+def test_weights_of_four_bits(tmp_path, level):
+    """Parameters of qint4x2, two in a byte: INT4 in MindSpore's graphs, eight in a word in ours."""
+    code = """
+import sys, numpy as np, mindspore as ms
+from mindspore import Parameter, Tensor, nn
+from mindspore.ops.auto_generate import WeightQuantBatchMatmul
+ms.set_context(mode=ms.GRAPH_MODE, device_target="Ascend", jit_level=sys.argv[1])
+class Net(nn.Cell):
+    def __init__(self, weight):
+        super().__init__()
+        self.product, self.weight = WeightQuantBatchMatmul(False, False, 0), weight
+    def construct(self, x, scale, offset):
+        return self.product(x, self.weight, scale, offset, None, None, None)
+draw = np.random.default_rng(3)
+numbers = draw.integers(-8, 8, (8, 16)).astype(np.int8)
+bits = numbers & 15
+net = Net(Parameter(Tensor((bits[:, ::2] | bits[:, 1::2] << 4).astype(np.int8), dtype=ms.qint4x2)))
+x = draw.random((4, 8)).astype(np.float16)
+y = net(Tensor(x), Tensor([0.1], dtype=ms.float16), Tensor([-4], dtype=ms.float16)).asnumpy()
+print("DIFFERENCE", np.abs(y - x.astype(np.float64) @ ((numbers - 4) * 0.1)).max(), np.abs(y).max())
+"""
+    (tmp_path / "program.py").write_text(code)
+    out, err = mindspore(tmp_path, tmp_path / "program.py", level)
+    difference, size = map(float, next(line for line in out.splitlines() if line.startswith("DIFFERENCE")).split()[1:])
+    assert size > 1 and difference < 5e-3 * size, (out, err[-2000:])

@@ -112,7 +112,70 @@ def ring_update(out, most, total, other, other_most, other_total, lengths, layou
     return out * share + other * (1 - share), top, first + second
 
 
+def clipped(a, b, alpha=1.702, limit=7.0, bias=1.0):
+    return a.clamp(max=limit) * torch.sigmoid(alpha * a.clamp(max=limit)) * (b.clamp(-limit, limit) + bias)
+
+
+def clipped_swiglu(x, groups, dim, alpha, limit, bias, neighbours):
+    a, b = (x[..., ::2], x[..., 1::2]) if neighbours else x.chunk(2, -1)
+    return clipped(a, b, alpha, limit, bias)
+
+
+def dequant_swiglu(x, weight, rows, bias, smooth, offset, groups, left, mode, kind=2, rounding="rint", dim=-1, halves=0, limit=7.0, alpha=1.702, plus=1.0):
+    x = x.double() * weight.double() * rows.double()
+    a, b = (x[..., ::2], x[..., 1::2]) if halves == 1 else x.chunk(2, -1) if left else x.chunk(2, -1)[::-1]
+    y = clipped(a, b, alpha, limit, plus) if halves else torch.nn.functional.silu(a) * b
+    return by_largest(y if smooth is None else y * smooth.double())
+
+
+def mla_prolog(x, dq, uq_qr, uk, dkv_kr, gamma_q, gamma_kv, sin, cos, places, values, turns, *rest):
+    """Of FLOAT. The rest: factors, of which there are none, and how small a mean may be."""
+    small = [v for v in rest if isinstance(v, float)][:2]
+    heads, plain, kept = uk.shape
+
+    def normal(v, gamma, epsilon):
+        return v * (v.square().mean(-1, True) + epsilon).rsqrt() * gamma
+
+    def turned(v, c, s):
+        a, b = v[..., ::2], v[..., 1::2]
+        return torch.cat([a, b], -1) * c + torch.cat([-b, a], -1) * s
+    latent = normal(x @ dq, gamma_q, small[0])
+    wide = (latent @ uq_qr).reshape(len(x), heads, -1)
+    query = torch.einsum("thd,hdk->thk", wide[..., :plain], uk)
+    key = x @ dkv_kr
+    values, turns = values.clone(), turns.clone()
+    for i, at in enumerate(places.tolist()):
+        values.view(-1, kept)[at] = normal(key[i, :kept], gamma_kv, small[1])
+        turns.view(-1, sin.shape[-1])[at] = turned(key[i, kept:], cos[i], sin[i])
+    return latent, query, turned(wide[..., plain:], cos[:, None], sin[:, None]), values, turns
+
+
+def mla_prolog_v2(*given):
+    _, query, turned, values, turns = mla_prolog(*given)
+    return values, turns, query, turned
+
+
+def mla_prolog_v3(x, dq, uq_qr, uk, dkv_kr, gamma_q, gamma_kv, sin, cos, values, turns, places, *rest):
+    latent, query, turned, values, turns = mla_prolog(x, dq, uq_qr, uk, dkv_kr, gamma_q, gamma_kv, sin, cos, places, values, turns, *rest)
+    return values, turns, query, turned, latent
+
+
+def final_routing(x, w, scale, bias, *rest):
+    rest = [v for v in rest if v is not None]  # the factors of INT4
+    rows, groups, shared, logit, to, _, share, begin = rest[:8]
+    y = torch.zeros(4, w.shape[2], dtype=torch.float64)
+    y[begin:begin + len(shared)] = shared.double() * share
+    expert = torch.repeat_interleave(torch.arange(len(groups)), groups)
+    for i, e in enumerate(expert.tolist()):
+        y[to[i]] += (x[i].double() @ w[e].double()) * scale[e].double() * rows[i].double() * logit[i].double()
+    return y
+
+
 FUSED = {
+    "MlaPrologV2WeightNz": mla_prolog_v2, "MlaPrologV3WeightNz": mla_prolog_v3,
+    "GroupedMatmulFinalizeRoutingV2 GroupedMatmulFinalizeRoutingV3 GroupedMatmulFinalizeRoutingWeightNz GroupedMatmulFinalizeRoutingWeightNzV2": final_routing,
+    "InterleaveRope": lambda x, cos, sin: turned_in_place(torch.cat([x[..., ::2], x[..., 1::2]], -1), x, cos, sin, 0)[0],
+    "ClippedSwiglu": clipped_swiglu, "DequantSwigluQuant DequantSwigluQuantV2": dequant_swiglu,
     "MaskedSoftmaxWithRelPosBias": lambda x, mask, bias, scale, precision: (scale * x + mask + bias).softmax(-1),
     "ApplyRotaryPosEmb ApplyRotaryPosEmbV2": turned_in_place, "RingAttentionUpdateV2": ring_update, "RingAttentionUpdate": lambda *a: ring_update(*a, a[-1]),
     "FusedLinearOnlineMaxSum": online_max_sum, "FusedCrossEntropyLossWithMaxSum": loss_with_max_sum,

@@ -220,6 +220,60 @@ def add_images(case, r):
     case("Multinomial", certain.half(), const([2]), seed=3, dtype=torch.int32, want=lambda v, _: torch.tensor([[1] * 2, [0] * 2], dtype=torch.int32))
 
 
+def add_experts(case, r):
+    heads, angle = r(2, 3, 4, 8, low=-1.0), r(2, 1, 4, 8, low=-1.0)
+
+    def turned(x, c, s):
+        x = torch.cat([x[..., ::2], x[..., 1::2]], -1).double()
+        return (x * c.double() + torch.cat([-x[..., 4:], x[..., :4]], -1) * s.double()).float()
+    case("InterleaveRope", heads, angle.cos(), angle.sin(), want=turned)
+    case("InterleaveRope", heads.half(), angle.cos()[:, :, :1].half(), angle.sin()[:, :, :1].half(), tolerance=3e-3, want=turned)
+
+    def clipped(a, b, limit=7.0, alpha=1.702, bias=1.0):
+        a, b = a.double().clamp(max=limit), b.double().clamp(-limit, limit)
+        return a * torch.sigmoid(alpha * a) * (b + bias)
+    wide = r(5, 16, low=-9.0, high=9.0)
+    case("ClippedSwiglu", wide, None, want=lambda v, _: clipped(v[:, ::2], v[:, 1::2]).float())
+    case("ClippedSwiglu", wide, torch.tensor([1, 2]), interleaved=False, limit=2.0, alpha=1.0, bias=0.5, want=lambda v, _: torch.cat(
+        [clipped(v[:3, :8], v[:3, 8:], 2.0, 1.0, 0.5), torch.zeros(2, 8)]).float())
+    case("ClippedSwiglu", r(2, 6, 3, low=-9.0, high=9.0), None, dim=1, want=lambda v, _: clipped(
+        v.reshape(2, 18)[:, ::2], v.reshape(2, 18)[:, 1::2]).reshape(2, 3, 3).float())
+    sums = torch.randint(-900, 900, (5, 16), generator=torch.Generator().manual_seed(4), dtype=torch.int32)
+    columns, rows, smooth = r(2, 16, low=0.01, high=0.02), r(5, 1, low=0.5, high=1.5), r(2, 8, low=0.5, high=1.5)
+
+    def quantised(v, *, mode, groups=None, left=False, how=0, weight=None, row=None, bias=None, factor=None, offset=None):
+        v = v.double()
+        number = torch.zeros(5, dtype=torch.long) if groups is None else torch.repeat_interleave(torch.arange(2), groups)
+        if bias is not None:
+            v = v + bias
+        if weight is not None:
+            v = v * weight.double()[number]
+        if row is not None:
+            v = v * row.double()
+        a, b = (v[:, ::2], v[:, 1::2]) if how == 1 else v.chunk(2, -1) if left else v.chunk(2, -1)[::-1]
+        v = F.silu(a) * b if how == 0 else clipped(a, b)
+        if mode == "dynamic":
+            v = v if factor is None else v * factor.double()[number]
+            scale = v.abs().amax(-1) / 127
+            return [(v / scale[:, None]).round().to(torch.int8), scale.float()]
+        v = v / factor.double()[number] + (0 if offset is None else offset.double())
+        return [v.round().clamp(-128, 127).to(torch.int8), torch.zeros(5)]
+    by = torch.tensor([2, 3])
+    case("DequantSwigluQuant", sums, columns, rows, None, smooth, None, by, quant_mode="dynamic",
+         want=lambda v, w, a, b, f, o, g: quantised(v, mode="dynamic", groups=g, weight=w, row=a, factor=f))
+    case("DequantSwigluQuant", sums, columns[:1], rows, sums[0].contiguous(), None, None, None, quant_mode="dynamic", activate_left=True,
+         want=lambda v, w, a, b, *_: quantised(v, mode="dynamic", left=True, weight=w, row=a, bias=b))
+    case("DequantSwigluQuant", sums, columns[:1], rows, None, smooth[:1], r(1, 8), None, swiglu_mode=1,
+         want=lambda v, w, a, b, f, o, _: quantised(v, mode="static", how=1, weight=w, row=a, factor=f, offset=o))
+    case("DequantSwigluQuant", wide.half(), None, None, None, None, None, None, quant_mode="dynamic", swiglu_mode=2, activate_left=True,
+         want=lambda v, *_: quantised(v, mode="dynamic", how=2, left=True))
+    signal = torch.complex(r(2, 3, 15, low=-1.0), r(2, 3, 15, low=-1.0))
+    case("FFT", signal, want=torch.fft.fft)
+    case("FFT2D", signal, want=torch.fft.fft2)
+    case("FFT", signal.to(torch.complex128), want=torch.fft.fft)
+    case("Permute", r(2, 3, 4), order=[1, 0], want=lambda v: v.permute(1, 0, 2))
+
+
 def add_cases(case, r):
-    for part in (add_attention, add_quantised, add_rest, add_routers, add_sparse, add_images):
+    for part in (add_attention, add_quantised, add_rest, add_experts, add_routers, add_sparse, add_images):
         part(case, r)

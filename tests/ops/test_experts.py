@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch_npu
 from aclnn import call
+from graph import call as graph_call
 
 I32 = torch.int32
 
@@ -203,6 +204,8 @@ def test_tokens_of_workers_are_combined(dtype):
     want = (tokens[1, :, :3].double() * scales.double().unsqueeze(-1)).sum(1) + tokens[1, :, 3].double()
     torch.testing.assert_close(y.cpu().double(), want, rtol=2**-7 if dtype == torch.bfloat16 else 2**-10, atol=1e-3)
     assert y.dtype == dtype and following.cpu().tolist() == [8]
+    by_graph = graph_call("AttentionWorkerCombine", worker_context(there, 1), scales, layer, hidden_size=40, token_dtype=int(dtype == torch.bfloat16))
+    assert torch.equal(by_graph[0], y.cpu()) and by_graph[1].tolist() == [8]
 
 
 @pytest.mark.parametrize("changed, words", [({"micro_batch_id": 2}, "micro_batch_id 2"), ({"token_data_buf": 0x4000}, "0x4000"),
@@ -259,7 +262,11 @@ def test_tokens_of_workers_are_batched(kind, schedule):
     tokens, scales, experts, there = sent_tokens(kind, schedule)
     got = torch_npu.npu_ffn_worker_batching(experts_context(there, 4, 3, 128, 1, sent=3), 8, [3, 4, 4, 40], token_dtype=kind,
                                             need_schedule=schedule, layer_num=0)
+    by_graph = graph_call("FfnWorkerBatching", experts_context(there, 4, 3, 128, 1, sent=3), expert_num=8, max_out_shape=[3, 4, 4, 40], token_dtype=kind,
+                          need_schedule=schedule)
     y, groups, session, batch, token, offset, scale, count = (t.cpu() for t in got)
+    n = int(count)
+    assert all(torch.equal(a[:n], b.cpu()[:n]) for a, b in zip(by_graph, got))
     rows = sorted((int(experts[a, i]), a, i) for a in range(3) for i in range(12) if experts[a, i] < 10**6)
     n = len(rows)
     assert count.tolist() == [n] and 0 < n < 36

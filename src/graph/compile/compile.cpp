@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "graph/compile/aipp.h"
+#include "graph/compile/four_bits.h"
 #include "graph/compile/option_error.h"
 #include "graph/compile/prints.h"
 #include "graph/dump/graph_dump.h"
@@ -341,6 +342,8 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   for (auto& [name, subgraph] : compiled.subgraphs) subgraph = copy(*subgraph);
   Graph& graph = *compiled.graph;
   join_prints(graph);
+  keep_four_bits_in_words(graph);
+  for (auto& [name, subgraph] : compiled.subgraphs) keep_four_bits_in_words(*subgraph);
   InputRanges ranges;
   if (const auto* shapes = option(options, {"input_shape", "ge.inputShape"})) {
     const auto parsed = parse_input_shapes(*shapes, &ranges);

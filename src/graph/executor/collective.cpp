@@ -1,6 +1,7 @@
 #include "graph/executor/collective.h"
 
 #include "base/error.h"
+#include "graph/node_call.h"
 
 namespace updraft::graph {
 namespace {
@@ -11,7 +12,13 @@ constinit StrategyDoor g_strategy = nullptr;
 
 }  // namespace
 
-bool is_collective(const Node& node) { return node.type().starts_with("Hcom"); }
+bool is_of_the_door(const Node& node) { return node.type().starts_with("Hcom"); }
+
+bool is_collective(const Node& node) {
+  if (is_of_the_door(node)) return true;
+  const OpInfo* info = operator_of(node);
+  return info && waits_for_ranks(*info);
+}
 
 void set_collective_door(CollectiveDoor door) { g_door = door; }
 

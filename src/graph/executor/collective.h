@@ -21,8 +21,10 @@ struct CollectiveTensor {
 using CollectiveDoor = void (*)(const Node& node, const std::vector<CollectiveTensor>& inputs,
                                 const std::vector<CollectiveTensor>& outputs, Stream& stream);
 
-/// True for types that are collectives.
+/// True for types that are collectives, products between ranks (MatmulAllReduce) among them.
 bool is_collective(const Node& node);
+/// True for those that the door knows; the others are operators, whose plans the stream takes (ops/exchange.h).
+bool is_of_the_door(const Node& node);
 
 /// Who knows groups of ranks (src/hccl) says once how it is done.
 void set_collective_door(CollectiveDoor door);

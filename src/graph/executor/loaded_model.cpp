@@ -217,10 +217,13 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
     const Step* step = s < program.steps.size() ? &program.steps[s] : nullptr;
     const bool collective = step && step->node && is_collective(*step->node);
     if (step && !collective) continue;
-    if (s > first) stream.submit(new PartTask(parts, first, s));
+    // the last one holds the memory until what stands before it has run, where that is a collective, too
+    if (s > first || (!step && waits_for_ranks)) stream.submit(new PartTask(parts, first, s));
     if (!collective) continue;
     try {
-      collective_door()(*step->node, parts->run->tensors(step->inputs), parts->run->tensors(step->outputs), stream);
+      if (is_of_the_door(*step->node))
+        collective_door()(*step->node, parts->run->tensors(step->inputs), parts->run->tensors(step->outputs), stream);
+      else parts->run->start_between_ranks(s, stream);
     } catch (...) {
       // the client may free its memory once it hears of the failure: the part before has to be over by then
       if (!waits_for_ranks) stream.synchronize();

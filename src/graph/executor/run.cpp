@@ -101,10 +101,8 @@ CallTensor Run::tensor_of(const StepTensor& t) const {
   return tensor;
 }
 
-aclOpExecutor& Run::bind(size_t s) {
+void Run::give_tensors(size_t s, NodeCall& call) const {
   const Step& step = program_->steps[s];
-  Bound& bound = bound_[s];
-  NodeCall& call = *bound.call;
   for (const Parameter& p : call.call().info().parameters)
     if (p.kind == Kind::Tensors) call.call().set_empty(p.name);
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -113,8 +111,13 @@ aclOpExecutor& Run::bind(size_t s) {
       call.call().add_absent(call.inputs()[i].parameter->name);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) call.set_output(i, tensor_of(step.outputs[i]));
+}
+
+aclOpExecutor& Run::bind(size_t s) {
+  Bound& bound = bound_[s];
+  give_tensors(s, *bound.call);
   Planned made;
-  made.plan.reset(call.call().make());
+  made.plan.reset(bound.call->call().make());
   for (size_t i : bound.inputs) made.addresses.push_back(inputs_[i]);
   for (size_t i : bound.outputs) made.addresses.push_back(outputs_[i]);
   prepare_constants(*made.plan);
@@ -170,6 +173,15 @@ std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) co
   for (const StepTensor& t : of)
     if (!t.absent) all.push_back({address(t), t.dtype, t.dims});
   return all;
+}
+
+void Run::start_between_ranks(size_t s, Stream& stream) {
+  const Node& node = *program_->steps[s].node;
+  try {
+    NodeCall call(node);  // a plan of its own for each run: its parts are used up
+    give_tensors(s, call);
+    call.call().run(stream);
+  } catch (const Error& e) { throw_of(node, e); }
 }
 
 namespace {

@@ -81,6 +81,8 @@ class Run {
   void run_steps(size_t first, size_t last, const NodePlace& place);
   /// Tensors of a step that is a collective.
   std::vector<CollectiveTensor> tensors(const std::vector<StepTensor>& of) const;
+  /// Puts a step that is an operator between ranks on the stream.
+  void start_between_ranks(size_t step, Stream& stream);
   size_t bytes() const { return program_->arena_bytes; }
   /// Steps that the latest run did together with others (Chained).
   size_t chained() const { return chained_; }
@@ -111,6 +113,8 @@ class Run {
   };
   static constexpr size_t kMostPlans = 4;  ///< of a step
   aclOpExecutor& bind(size_t step);
+  /// Gives the step's call its tensors.
+  void give_tensors(size_t step, NodeCall& call) const;
   aclOpExecutor& plan_of(size_t step);
   /// Runs the steps from `step` on, before `last`, that are element by element work on large arrays, together. How many
   /// they were; 0: there are not two.

@@ -20,6 +20,14 @@ const float* read_row(float* buffer, const TensorView& v, int64_t offset, int64_
   load_row(buffer, v, offset, n);
   return buffer;
 }
+constexpr int64_t kGathered = -1;  // halves, of which the row has the elements in turn
+const float* read_gathered(float* buffer, const TensorView& v, int64_t offset, int64_t n) {
+  TensorView every_second = v;
+  every_second.strides[v.rank - 1] *= 2;
+  load_row(buffer, every_second, offset, n / 2);
+  load_row(buffer + n / 2, every_second, offset + v.strides[v.rank - 1], n / 2);
+  return buffer;
+}
 void store_row(const TensorView& v, int64_t offset, const float* from, int64_t n) {
   kernels().store[static_cast<int>(Compute::F32)][static_cast<int>(v.dtype)](
       v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype)), v.strides[v.rank - 1], from, n);
@@ -52,7 +60,8 @@ void turn(decltype(KernelTable::rotary_row) turn_row, const TensorView& x, const
     std::vector<float> hold(static_cast<size_t>(4 * n));
     float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
     for (int64_t i = begin; i < end; ++i) {
-      const float* row = read_row(a, x, row_offset(x, x.dims, i), n);
+      const float* row = mode == kGathered ? read_gathered(a, x, row_offset(x, x.dims, i), n)
+                                           : read_row(a, x, row_offset(x, x.dims, i), n);
       const float* cos_row = read_row(cosine, c, row_offset(c, x.dims, i), n);
       const float* sin_row = read_row(sine, s, row_offset(s, x.dims, i), n);
       turn_row(row, cos_row, sin_row, n, mode == 1, y);
@@ -74,6 +83,18 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   if (x->empty()) return;
   op.work(x->numel() * 4);
   op.launch([=, x = *x, out = *out] { turn(kernels().rotary_row, x, c, s, mode, out); });
+}
+
+SAMPLE(aclnnInterleaveRope, "x=f32[2,3,N,8] cos=f32[2,1,N,8] sin=f32[2,1,N,8] out=f32[2,3,N,8]")
+ABOUT(aclnnInterleaveRope, Vector,
+      "As aclnnRotaryPositionEmbedding of halves, after x's even elements come its odd ones",
+      "先将 x 的偶数元素置于奇数元素之前，再做前后半的旋转位置编码")
+ACLNN(aclnnInterleaveRope, (In, x), (In, cos), (In, sin), (Out, out)) {
+  check(op, *x, *cos, *sin, 0, *out);
+  const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x);
+  if (x->empty()) return;
+  op.work(x->numel() * 4);
+  op.launch([=, x = *x, out = *out] { turn(kernels().rotary_row, x, c, s, kGathered, out); });
 }
 
 SAMPLE(aclnnRotaryPositionEmbeddingGrad,

@@ -203,4 +203,9 @@ IR_OP(GeGluV2, aclnnGeGluV3, (In, x), (Out, y), (Out, gelu), (Int, dim, -1), (In
   call(op, "aclnnGeGluV3", x, dim, approximate, activate_left, y, gelu);
 }
 
+IR_OP(ClippedSwiglu, aclnnClippedSwiglu, (In, x), (OptIn, group_index), (Out, y), (Int, dim, -1),
+      (Float, alpha, 1.702f), (Float, limit, 7), (Float, bias, 1), (Bool, interleaved, true)) {
+  call(op, "aclnnClippedSwiglu", x, group_index, dim, alpha, limit, bias, interleaved, y);
+}
+
 }  // namespace updraft

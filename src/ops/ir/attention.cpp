@@ -134,4 +134,9 @@ IR_OP(RotaryMulGrad, aclnnRotaryPositionEmbeddingGrad, (In, x), (In, r1), (In, r
   call(op, "aclnnRotaryPositionEmbeddingGrad", dy, r1, r2, x, kHalf, dx, dr1, dr2);
 }
 
+IR_OP(InterleaveRope, aclnnInterleaveRope, (In, x), (In, cos), (In, sin), (Out, y)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnInterleaveRope", x, cos, sin, y);
+}
+
 }  // namespace updraft

@@ -1,5 +1,7 @@
 // Collectives as nodes of graphs (HcomAllReduce …). What stands here are their shapes: the graph's executor puts the
 // operation itself on the stream, between the parts of the graph before and behind it.
+#include <numeric>
+
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -53,6 +55,46 @@ IR_OP(HcomReduceScatter, HcomReduceScatter, (In, x), (Out, y), (Text, reduction)
   dims[0] /= rank_size;
   ir::result(op, "y", *y, dims, x->dtype);
   leave_to_the_graph(op, reduction, fusion, fusion_id, group);
+}
+namespace {
+/// The rows of dimension 0 that each rank has, as a tensor says it; where the next begins follows from that.
+Dims rows_of_ranks(const Op& op, const char* name, const In& counts, const char* places, const OptIn& displacements) {
+  const Dims rows = op.integers(name, counts.handle);
+  const Dims begins = displacements ? op.integers(places, displacements.handle) : Dims();
+  int64_t begin = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    op.require(rows[i] >= 0, "{} has {} at {}, want 0 or more", name, rows[i], i);
+    op.require(begins.empty() || (begins.size() == rows.size() && begins[i] == begin),
+               "{} leaves room between ranks or lets them overlap: that is not supported", places);
+    begin += rows[i];
+  }
+  return rows;
+}
+int64_t sum_of(const Dims& rows) { return std::accumulate(rows.begin(), rows.end(), int64_t{0}); }
+}  // namespace
+ABOUT(HcomAllGatherV, AICPU, "y = the rows of x of all ranks of group, recv_counts of each, one behind the other",
+      "y = group 各 rank 的 x 依次拼接，各 rank 行数为 recv_counts")
+IR_OP(HcomAllGatherV, HcomAllGatherV, (In, x), (In, send_count), (In, recv_counts), (OptIn, recv_displacements),
+      (Out, y), (Text, group)) {
+  const Dims rows = rows_of_ranks(op, "recv_counts", recv_counts, "recv_displacements", recv_displacements);
+  const int64_t own = integer_of(op, "send_count", send_count.handle);
+  op.require(x->rank > 0 && own == x->dims[0], "x is {}, want the {} rows that send_count says", describe(*x), own);
+  Dims dims = ir::dims_of(*x);
+  dims[0] = sum_of(rows);
+  ir::result(op, "y", *y, dims, x->dtype);
+  leave_to_the_graph(op, group);
+}
+ABOUT(HcomReduceScatterV, AICPU, "y = this rank's rows, send_counts of each, of x reduced over the ranks of group",
+      "y = x 在 group 上归约后本 rank 的行，各 rank 行数为 send_counts")
+IR_OP(HcomReduceScatterV, HcomReduceScatterV, (In, x), (In, recv_count), (In, send_counts), (OptIn, send_displacements),
+      (Out, y), (Text, reduction), (Text, group)) {
+  const Dims rows = rows_of_ranks(op, "send_counts", send_counts, "send_displacements", send_displacements);
+  op.require(x->rank > 0 && sum_of(rows) == x->dims[0], "x is {}, want the {} rows that send_counts says", describe(*x),
+             sum_of(rows));
+  Dims dims = ir::dims_of(*x);
+  dims[0] = integer_of(op, "recv_count", recv_count.handle);
+  ir::result(op, "y", *y, dims, x->dtype);
+  leave_to_the_graph(op, reduction, group);
 }
 ABOUT(HcomBroadcast, AICPU, "y = x of root_rank, on all ranks of group", "y = root_rank 的 x，送到 group 各 rank")
 IR_OP(HcomBroadcast, HcomBroadcast, (Tensors, x), (OutTensors, y), (Int, root_rank), (Text, group), (Int, fusion, 0),

@@ -62,4 +62,54 @@ IR_OP(FusedInferAttentionScore, aclnnFusedInferAttentionScoreV4, (In, query), (T
        key_antiquant_mode, value_antiquant_mode, query_quant_mode, attention_out, softmax_lse);
 }
 
+// Caches are written where they lie. Factors of quantised queries are not made: their outputs hold nothing.
+#define MLA_INPUTS                                                                                                  \
+  (In, token_x), (In, weight_dq), (In, weight_uq_qr), (In, weight_uk), (In, weight_dkv_kr), (In, rmsnorm_gamma_cq), \
+      (In, rmsnorm_gamma_ckv), (In, rope_sin), (In, rope_cos)
+#define MLA_FACTORS                                                                      \
+  (OptIn, dequant_scale_x), (OptIn, dequant_scale_w_dq), (OptIn, dequant_scale_w_uq_qr), \
+      (OptIn, dequant_scale_w_dkv_kr), (OptIn, quant_scale_ckv), (OptIn, quant_scale_ckr), (OptIn, smooth_scales_cq)
+#define MLA_MODES (Float, rmsnorm_epsilon_cq, 1e-5f), (Float, rmsnorm_epsilon_ckv, 1e-5f), (Text, cache_mode, "PA_BSND")
+IR_OP(MlaProlog, aclnnMlaPrologV2WeightNz, MLA_INPUTS, (In, cache_index), (InOut, kv_cache), (InOut, kr_cache),
+      MLA_FACTORS, (Out, query), (Out, query_rope), (Ref, ir_kv_cache), (Ref, ir_kr_cache), MLA_MODES) {
+  (void)ir_kv_cache, (void)ir_kr_cache;
+  call(op, "aclnnMlaPrologV2WeightNz", token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq,
+       rmsnorm_gamma_ckv, rope_sin, rope_cos, cache_index, kv_cache, kr_cache, dequant_scale_x, dequant_scale_w_dq,
+       dequant_scale_w_uq_qr, dequant_scale_w_dkv_kr, quant_scale_ckv, quant_scale_ckr, smooth_scales_cq,
+       rmsnorm_epsilon_cq, rmsnorm_epsilon_ckv, cache_mode, query, query_rope, nullptr);
+}
+IR_OP(MlaPrologV2, aclnnMlaPrologV2WeightNz, MLA_INPUTS, (In, cache_index), (InOut, kv_cache), (InOut, kr_cache),
+      MLA_FACTORS, (Out, query), (Out, query_rope), (Ref, ir_kv_cache), (Ref, ir_kr_cache), (Out, dequant_scale_q_nope),
+      MLA_MODES) {
+  (void)ir_kv_cache, (void)ir_kr_cache;
+  ir::result(op, "dequant_scale_q_nope", *dequant_scale_q_nope, {1}, DType::Float);
+  call(op, "aclnnMlaPrologV2WeightNz", token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq,
+       rmsnorm_gamma_ckv, rope_sin, rope_cos, cache_index, kv_cache, kr_cache, dequant_scale_x, dequant_scale_w_dq,
+       dequant_scale_w_uq_qr, dequant_scale_w_dkv_kr, quant_scale_ckv, quant_scale_ckr, smooth_scales_cq,
+       rmsnorm_epsilon_cq, rmsnorm_epsilon_ckv, cache_mode, query, query_rope, nullptr);
+  call(op, "aclnnInplaceZero", dequant_scale_q_nope);
+}
+IR_OP(MlaPrologV3, aclnnMlaPrologV3WeightNz, MLA_INPUTS, (InOut, kv_cache), (InOut, kr_cache), (OptIn, cache_index),
+      MLA_FACTORS, (OptIn, actual_seq_len), (OptIn, k_nope_clip_alpha), (Out, query), (Out, query_rope),
+      (Ref, ir_kv_cache), (Ref, ir_kr_cache), (Out, dequant_scale_q_nope), (Out, query_norm),
+      (Out, dequant_scale_q_norm), MLA_MODES, (Bool, query_norm_flag, false), (Int, weight_quant_mode, 0),
+      (Int, kv_cache_quant_mode, 0), (Int, query_quant_mode, 0), (Int, ckvkr_repo_mode, 0),
+      (Int, quant_scale_repo_mode, 0), (Int, tile_size, 128), (Float, qc_qr_scale, 1), (Float, kc_scale, 1)) {
+  (void)ir_kv_cache, (void)ir_kr_cache;
+  ir::result(op, "dequant_scale_q_nope", *dequant_scale_q_nope, {0}, DType::Float);
+  ir::result(op, "dequant_scale_q_norm", *dequant_scale_q_norm, {0}, DType::Float);
+  StepArgument norm = nullptr;
+  if (query_norm_flag) norm = query_norm;
+  else ir::result(op, "query_norm", *query_norm, {0}, token_x->dtype);
+  call(op, "aclnnMlaPrologV3WeightNz", token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq,
+       rmsnorm_gamma_ckv, rope_sin, rope_cos, kv_cache, kr_cache, cache_index, dequant_scale_x, dequant_scale_w_dq,
+       dequant_scale_w_uq_qr, dequant_scale_w_dkv_kr, quant_scale_ckv, quant_scale_ckr, smooth_scales_cq,
+       actual_seq_len, k_nope_clip_alpha, rmsnorm_epsilon_cq, rmsnorm_epsilon_ckv, cache_mode, weight_quant_mode,
+       kv_cache_quant_mode, query_quant_mode, ckvkr_repo_mode, quant_scale_repo_mode, tile_size, qc_qr_scale, kc_scale,
+       query, query_rope, nullptr, norm, nullptr);
+}
+#undef MLA_MODES
+#undef MLA_FACTORS
+#undef MLA_INPUTS
+
 }  // namespace updraft

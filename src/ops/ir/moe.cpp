@@ -156,4 +156,18 @@ IR_OP(MoeReRouting, aclnnMoeReRouting, (In, tokens), (In, expert_token_num_per_r
        permute_token_idx, expert_token_num);
 }
 
+// The IR has no need_schedule for the first, but clients give it.
+IR_OP(AttentionWorkerCombine, aclnnAttentionWorkerCombine, (In, schedule_context), (In, expert_scales), (In, layer_id),
+      (Out, y), (Out, next_layer_id), (Int, hidden_size, 0), (Int, token_dtype, 0), (Int, need_schedule, 0)) {
+  call(op, "aclnnAttentionWorkerCombine", schedule_context, expert_scales, layer_id, hidden_size, token_dtype,
+       need_schedule, y, next_layer_id);
+}
+IR_OP(FfnWorkerBatching, aclnnFfnWorkerBatching, (In, schedule_context), (Out, y), (Out, group_list),
+      (Out, session_ids), (Out, micro_batch_ids), (Out, token_ids), (Out, expert_offsets), (Out, dynamic_scale),
+      (Out, actual_token_num), (Int, expert_num), (Ints, max_out_shape), (Int, token_dtype, 0), (Int, need_schedule, 0),
+      (Int, layer_num, 0)) {
+  call(op, "aclnnFfnWorkerBatching", schedule_context, expert_num, max_out_shape, token_dtype, need_schedule, layer_num,
+       y, group_list, session_ids, micro_batch_ids, token_ids, expert_offsets, dynamic_scale, actual_token_num);
+}
+
 }  // namespace updraft

@@ -230,4 +230,14 @@ IR_OP(AscendQuantV2, aclnnAscendQuantV3, (In, x), (In, scale), (OptIn, offset), 
        static_cast<int32_t>(axis), y);
 }
 
+IR_OP(DequantSwigluQuant, aclnnDequantSwigluQuantV2, (In, x), (OptIn, weight_scale), (OptIn, activation_scale),
+      (OptIn, bias), (OptIn, quant_scale), (OptIn, quant_offset), (OptIn, group_index), (Out, y), (Out, scale),
+      (Bool, activate_left, false), (Text, quant_mode, "static"), (Int, dst_type, 2), (Text, round_mode, "rint"),
+      (Int, activate_dim, -1), (Int, swiglu_mode, 0), (Float, clamp_limit, 7), (Float, glu_alpha, 1.702f),
+      (Float, glu_bias, 1)) {
+  call(op, "aclnnDequantSwigluQuantV2", x, weight_scale, activation_scale, bias, quant_scale, quant_offset, group_index,
+       activate_left, quant_mode, dst_type, round_mode, activate_dim, swiglu_mode, clamp_limit, glu_alpha, glu_bias, y,
+       scale);
+}
+
 }  // namespace updraft

@@ -46,14 +46,23 @@ IR_OP(AscendAntiQuant, aclnnAscendAntiQuant, (In, x), (Out, y), (Float, scale), 
 }
 IR_OP(AscendAntiQuantV2, aclnnAscendAntiQuant, (In, x), (In, scale), (OptIn, offset), (Out, y), (Int, dst_type, 1),
       (Bool, sqrt_mode, false)) {
-  if (op.inferring() && x->dtype == DType::Int8)
-    op.result_like("y", *y, *x, named_type(op, "dst_type", dst_type, DType::Float16));
+  if (op.inferring() && (x->dtype == DType::Int8 || x->dtype == DType::Int32)) {
+    Dims dims = ir::dims_of(*x);
+    if (x->dtype == DType::Int32 && !dims.empty()) dims.back() *= 8;  // INT4, eight each
+    ir::suggest(op, *y, dims, named_type(op, "dst_type", dst_type, DType::Float16));
+  }
   call(op, "aclnnAscendAntiQuant", x, scale, offset, dst_type, sqrt_mode, y);
 }
 IR_OP(QuantBatchMatmulV3, aclnnQuantMatmulV4, (In, x1), (In, x2), (In, scale), (OptIn, offset), (OptIn, bias),
       (OptIn, pertoken_scale), (Out, y), (Int, dtype), (Bool, transpose_x1, false), (Bool, transpose_x2, false)) {
   suggest_product(op, ir::turned(op, "x1", *x1, transpose_x1), ir::turned(op, "x2", *x2, transpose_x2), *y,
                   named_type(op, "dtype", dtype, DType::Float16));
+  // Eager calls bring such scales into the words of the unit, which are shorter: so is it here, for the same bits.
+  if (scale->dtype == DType::Float && !pertoken_scale && (y->dtype == DType::Float16 || y->dtype == DType::Int8)) {
+    Temp words;
+    call(op, "aclnnTransQuantParamV2", scale, offset, words);
+    return call(op, "aclnnQuantMatmulV4", x1, x2, *words, nullptr, pertoken_scale, bias, transpose_x1, transpose_x2, y);
+  }
   call(op, "aclnnQuantMatmulV4", x1, x2, scale, offset, pertoken_scale, bias, transpose_x1, transpose_x2, y);
 }
 IR_OP(WeightQuantBatchMatmulV2, aclnnWeightQuantBatchMatmulV2, (In, x), (In, weight), (In, antiquant_scale),
@@ -94,6 +103,40 @@ IR_OP(GroupedMatmul, aclnnGroupedMatmulV4, (Tensors, x), (Tensors, weight), (Opt
   if (per_token_scale) tokens = std::vector<const TensorView*>{&*per_token_scale};
   call(op, "aclnnGroupedMatmulV4", x, weight, bias, scale, offset, antiquant_scale, antiquant_offset, tokens,
        group_list, nullptr, nullptr, nullptr, split_item, group_type, group_list_type, act_type, y, nullptr, nullptr);
+}
+
+IR_OP(GroupedMatmulSwigluQuantV2, aclnnGroupedMatmulSwigluQuantV2, (In, x), (In, x_scale), (In, group_list),
+      (Tensors, weight), (Tensors, weight_scale), (OptTensors, weight_assist_matrix), (OptIn, bias),
+      (OptTensors, smooth_scale), (Out, y), (Out, y_scale), (Int, dequant_mode, 0), (Int, dequant_dtype, 0),
+      (Int, quant_mode, 0), (Int, quant_dtype, 1), (Bool, transpose_weight, false), (Int, group_list_type, 0),
+      (Ints, tuning_config, 0)) {
+  (void)tuning_config;  // how a card cuts the work
+  ir::want(op, "transpose_weight", transpose_weight, false);
+  // The IR's default is no type that rows are quantised to: it stands for INT8, as its number in torch does.
+  op.require(quant_dtype == 1 || quant_dtype == static_cast<int64_t>(DType::Int8),
+             "attribute quant_dtype is {}, want 2 (INT8)", quant_dtype);
+  op.require(smooth_scale.size() <= 1, "smooth_scale has {} tensors, want one", smooth_scale.size());
+  // TorchAir makes UINT8 of its default, 0, which is the number of that type in torch.
+  const int64_t between = dequant_dtype == static_cast<int64_t>(DType::UInt8) ? 0 : dequant_dtype;
+  StepArgument smooth = nullptr;
+  if (smooth_scale.size() && smooth_scale.item(0)) smooth = smooth_scale[0];
+  call(op, "aclnnGroupedMatmulSwigluQuantV2", x, weight, weight_scale, weight_assist_matrix, bias, x_scale, smooth,
+       group_list, dequant_mode, between, quant_mode, group_list_type, nullptr, y, y_scale);
+}
+
+IR_OP(GroupedMatmulFinalizeRouting, aclnnGroupedMatmulFinalizeRoutingV3, (In, x), (In, w), (OptIn, scale),
+      (OptIn, bias), (OptIn, pertoken_scale), (OptIn, group_list), (OptIn, shared_input), (OptIn, logit),
+      (OptIn, row_index), (OptIn, offset), (Out, y), (Int, dtype, 0), (Float, shared_input_weight, 1),
+      (Int, shared_input_offset, 0), (Bool, transpose_x, false), (Bool, transpose_w, false), (Int, output_bs, 0),
+      (Int, group_list_type, 1), (Ints, tuning_config, nullptr)) {
+  (void)tuning_config;  // how a card cuts the work
+  op.require(x->rank == 2 && (w->rank == 3 || w->rank == 5), "x is {} and w {}, want a matrix, and one for each expert",
+             describe(*x), describe(*w));
+  const int64_t n = w->rank == 5 ? w->dims[1] * w->dims[4] : w->dims[transpose_w ? 1 : 2];
+  ir::result(op, "y", *y, {output_bs ? output_bs : x->dims[0], n}, DType::Float);
+  call(op, "aclnnGroupedMatmulFinalizeRoutingV3", x, w, scale, bias, offset, nullptr, nullptr, pertoken_scale,
+       group_list, shared_input, logit, row_index, dtype, shared_input_weight, shared_input_offset, transpose_x,
+       transpose_w, group_list_type, nullptr, y);
 }
 
 }  // namespace updraft

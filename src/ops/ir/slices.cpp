@@ -209,7 +209,12 @@ IR_OP(StridedSliceAssign, StridedSliceAssign, (InOut, var), (In, begin), (In, en
 ABOUT(Transpose, Vector, "x with its dimensions in the order that perm gives", "按 perm 重排 x 的维度")
 IR_OP(Transpose, Transpose, (In, x), (In, perm), (Out, y)) { transpose(op, x, op.integers("perm", perm.handle), y); }
 IR_OP(TransposeD, Transpose, (In, x), (Out, y), (Ints, perm)) { transpose(op, x, *perm, y); }
-IR_OP(Permute, Transpose, (In, x), (Out, y), (Ints, order, 0)) { transpose(op, x, *order, y); }
+// Dimensions behind those that are named stay where they are.
+IR_OP(Permute, Transpose, (In, x), (Out, y), (Ints, order, 0)) {
+  ir::Dims all = *order;
+  for (auto d = static_cast<int64_t>(all.size()); d < x->rank; ++d) all.push_back(d);
+  transpose(op, x, all, y);
+}
 
 ABOUT(AsStrided, Vector, "The elements of x's memory that a size, strides and an offset name",
       "由大小、步长与偏移指定的 x 内存中的元素")

@@ -6,6 +6,7 @@
 #include "kernels/matmul/matmul.h"
 #include "ops/exchange.h"
 #include "ops/gathered.h"
+#include "ops/matmul/between_ranks.h"
 #include "ops/matmul/quantised.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
@@ -14,6 +15,7 @@ namespace updraft {
 namespace {
 
 using namespace quantised;
+using namespace between_ranks;
 using Side = Transfer::Side;
 using Kind_ = Transfer::Kind;
 
@@ -96,8 +98,7 @@ void count_work(Op& op, const Product& p, int64_t rows, int64_t columns) {
 }
 
 /// out = the sum over all ranks of x1 @ x2 + bias + x3.
-void plan_all_reduce(Op& op, const Product& p, const TensorView& x3, const char* group, const char* reduce,
-                     const Out& out) {
+void plan_sum(Op& op, const Product& p, const TensorView& x3, const char* group, const char* reduce, const Out& out) {
   check_group(op, group, reduce);
   if (given(x3)) op.require_same_shape("x3", x3, "output", *out);
   if (out->empty()) return;
@@ -124,73 +125,98 @@ void result_of(const Op& op, const TensorView& x1, const TensorView& x2, const O
   op.result_like("output", *out, shape, x1.dtype == DType::Int8 ? DType::Float16 : x1.dtype);
 }
 
-void plan_real_all_reduce(Op& op, const In& x1, const In& x2, const OptIn& bias, const OptIn& x3, const char* group,
-                          const char* reduce, const Out& out) {
-  Product p{.x1 = flat(op, "x1", *x1), .x2 = *x2, .bias = optional_view(bias)};
-  check_real(op, p);
-  result_of(op, *x1, *x2, out);
-  op.require(out->dtype == x1->dtype, "output is {}, want the type of x1, {}", describe(*out), name_of(x1->dtype));
-  p.out = flat(op, "output", *out);
-  plan_all_reduce(op, p, optional_view(x3), group, reduce, out);
+Factors factors(const In& x1, const In& x2, const OptIn& bias) { return {*x1, *x2, optional_view(bias)}; }
+Factors factors(const In& x1, const In& x2, const OptIn& bias, const OptIn& x1_scale, const OptIn& x2_scale) {
+  return {*x1, *x2, optional_view(bias), optional_view(x1_scale), optional_view(x2_scale)};
 }
 
-void plan_whole_all_reduce(Op& op, const In& x1, const In& x2, const OptIn& bias, const OptIn& x3, const In& scale,
-                           const OptIn& row_scale, const char* group, const char* reduce, const Out& out) {
-  Product p{.x1 = flat(op, "x1", *x1), .x2 = *x2};
+/// How a card cuts the work between its units and its network, and what it does when another rank fails: the same here.
+void ignore_how(int64_t comm_turn, int64_t stream_mode) {
+  (void)comm_turn;
+  (void)stream_mode;
+}
+
+}  // namespace
+
+namespace between_ranks {
+
+void plan_all_reduce(Op& op, const Factors& f, const TensorView& x3, const char* group, const char* reduce,
+                     const Out& out) {
+  Product p{.x1 = flat(op, "x1", f.x1), .x2 = f.x2};
   op.require(p.x2.rank == 2, "x2 is {}, want a matrix", describe(p.x2));
-  result_of(op, *x1, *x2, out);
-  op.require(is_half(out->dtype), "output is {}, want FLOAT16 or BFLOAT16", describe(*out));
+  if (!given(f.x2_scale)) {
+    p.bias = f.bias;
+    check_real(op, p);
+  }
+  result_of(op, f.x1, f.x2, out);
   p.out = flat(op, "output", *out);
-  check_whole(op, p, *scale, optional_view(row_scale), optional_view(bias), p.out);
-  plan_all_reduce(op, p, optional_view(x3), group, reduce, out);
+  if (given(f.x2_scale)) {
+    op.require(is_half(out->dtype), "output is {}, want FLOAT16 or BFLOAT16", describe(*out));
+    check_whole(op, p, f.x2_scale, f.x1_scale, f.bias, p.out);
+  } else {
+    op.require(out->dtype == f.x1.dtype, "output is {}, want the type of x1, {}", describe(*out), name_of(f.x1.dtype));
+  }
+  plan_sum(op, p, x3, group, reduce, out);
 }
 
-/// out = the rows of x1 of all ranks, one below the other, times x2; gather_out: these rows.
-void plan_all_gather(Op& op, const In& x1, const In& x2, const OptIn& bias, const OptIn& row_scale, const OptIn& scale,
-                     const char* group, int64_t gather_index, const Out& out, const OptOut& gather_out) {
+void plan_all_reduce(Op& op, const TensorView& x1, const WholeWeights& w, const TensorView& x3, const char* group,
+                     const char* reduce, const Out& out) {
+  Product p{.numbers = Product::Numbers::WholeWeights, .x1 = flat(op, "x1", x1), .x2 = w.x2};
+  op.require(p.x2.rank == 2, "x2 is {}, want a matrix", describe(p.x2));
+  result_of(op, x1, w.x2, out);
+  p.out = flat(op, "output", *out);
+  p.weights = {.x = p.x1, .weight = p.x2, .scale = w.scale};
+  p.weights.offset = w.offset;
+  p.weights.bias = w.bias;
+  p.weights.group = w.group;
+  p.weights = checked(op, p.weights, p.out);
+  plan_sum(op, p, x3, group, reduce, out);
+}
+
+void plan_all_gather(Op& op, const Factors& f, const char* group, int64_t gather_index, const Out& out,
+                     const aclTensor* gather_out) {
+  const TensorView &x1 = f.x1, &x2 = f.x2;
   check_group(op, group, nullptr);
   op.require(gather_index == 0, "gatherIndex is {}, supported is 0 (x1)", gather_index);
-  op.require(x1->rank == 2 && x2->rank == 2, "x1 is {} and x2 {}, want matrices", describe(*x1), describe(*x2));
-  op.require(out->rank == 2 && x1->dims[0] > 0 && out->dims[0] % x1->dims[0] == 0,
-             "output is {}, want the rows of all ranks, {} of each", describe(*out), x1->dims[0]);
-  const int64_t own = x1->dims[0], rows = out->dims[0], columns = x1->dims[1];
-  Product p{.x1 = of_rows(*x1, rows), .x2 = *x2, .out = *out};
+  op.require(x1.rank == 2 && x2.rank == 2, "x1 is {} and x2 {}, want matrices", describe(x1), describe(x2));
+  op.require(out->rank == 2 && x1.dims[0] > 0 && out->dims[0] % x1.dims[0] == 0,
+             "output is {}, want the rows of all ranks, {} of each", describe(*out), x1.dims[0]);
+  const int64_t own = x1.dims[0], rows = out->dims[0], columns = x1.dims[1];
+  Product p{.x1 = of_rows(x1, rows), .x2 = x2, .out = *out};
   auto exchange = std::make_shared<Exchange>();
   exchange->group = group;
   exchange->ranks = rows / own;
   // What other ranks read lies in the block, side by side.
-  const Side mine = exchange->place(own * columns, x1->dtype), mine_scale = exchange->place(own, DType::Float);
-  const bool wanted = gather_out && gather_out->numel() > 0;
+  const Side mine = exchange->place(own * columns, x1.dtype), mine_scale = exchange->place(own, DType::Float);
+  const bool wanted = gather_out && gather_out->view.numel() > 0;
   if (wanted) {
     const int64_t dims[] = {rows, columns};
-    op.require_shape("gatherOut", *gather_out, dims, 2);
-    op.require(gather_out->dtype == x1->dtype, "gatherOut is {}, want the type of x1", describe(*gather_out));
+    op.require_shape("gatherOut", gather_out->view, dims, 2);
+    op.require(gather_out->view.dtype == x1.dtype, "gatherOut is {}, want the type of x1", describe(gather_out->view));
   }
-  const Side all =
-      wanted ? Side{address_of(op, "gatherOut", *gather_out.handle)} : exchange->place(rows * columns, x1->dtype);
+  const Side all = wanted ? Side{address_of(op, "gatherOut", *gather_out)} : exchange->place(rows * columns, x1.dtype);
   const Side all_scale = exchange->place(rows, DType::Float);
-  exchange->transfers = {{Kind_::AllGather, x1->dtype, own * columns, mine, all}};
+  exchange->transfers = {{Kind_::AllGather, x1.dtype, own * columns, mine, all}};
   TensorView scale_of_rows{};
-  if (given(optional_view(scale))) {
-    if (given(optional_view(row_scale))) {
-      op.require(row_scale->numel() == own && row_scale->dtype == DType::Float, "x1Scale is {}, want {} FLOAT values",
-                 describe(*row_scale), own);
+  if (given(f.x2_scale)) {
+    if (given(f.x1_scale)) {
+      op.require(f.x1_scale.numel() == own && f.x1_scale.dtype == DType::Float, "x1Scale is {}, want {} FLOAT values",
+                 describe(f.x1_scale), own);
       const int64_t all_rows[] = {rows};
       scale_of_rows = TensorView::contiguous(nullptr, DType::Float, all_rows, 1);
       exchange->transfers.push_back({Kind_::AllGather, DType::Float, own, mine_scale, all_scale});
     }
-    check_whole(op, p, *scale, scale_of_rows, optional_view(bias), *out);
+    check_whole(op, p, f.x2_scale, scale_of_rows, f.bias, *out);
   } else {
-    op.require(!given(optional_view(row_scale)), "x1Scale is given without x2Scale");
-    p.bias = optional_view(bias);
+    op.require(!given(f.x1_scale), "x1Scale is given without x2Scale");
+    p.bias = f.bias;
     check_real(op, p);
-    const int64_t dims[] = {rows, x2->dims[1]};
-    op.result("output", *out, dims, 2, x1->dtype);
+    const int64_t dims[] = {rows, x2.dims[1]};
+    op.result("output", *out, dims, 2, x1.dtype);
   }
   count_work(op, p, rows, out->dims[1]);
   // Who runs the parts holds the exchange.
-  auto before = [e = exchange.get(), mine, mine_scale, x1 = *x1, scale = scale_of_rows,
-                 by_row = optional_view(row_scale)] {
+  auto before = [e = exchange.get(), mine, mine_scale, x1, scale = scale_of_rows, by_row = f.x1_scale] {
     copy_elements(e->view(mine, x1.dtype, {x1.dims[0], x1.dims[1]}), x1);
     if (given(scale)) write_all(e->view(mine_scale, DType::Float, {by_row.numel()}), floats_of(by_row));
   };
@@ -202,25 +228,24 @@ void plan_all_gather(Op& op, const In& x1, const In& x2, const OptIn& bias, cons
   op.launch(BetweenRanks{std::move(exchange), before, after});
 }
 
-/// out = this rank's rows of the sum over all ranks of x1 @ x2 + bias.
-void plan_reduce_scatter(Op& op, const In& x1, const In& x2, const OptIn& bias, const OptIn& row_scale,
-                         const OptIn& scale, const char* group, const char* reduce, const Out& out) {
+void plan_reduce_scatter(Op& op, const Factors& f, const char* group, const char* reduce, const Out& out) {
+  const TensorView &x1 = f.x1, &x2 = f.x2;
   check_group(op, group, reduce);
-  op.require(x1->rank == 2 && x2->rank == 2, "x1 is {} and x2 {}, want matrices", describe(*x1), describe(*x2));
-  op.require(out->rank == 2 && out->dims[0] > 0 && x1->dims[0] % out->dims[0] == 0,
-             "output is {}, want an equal part of the {} rows of x1", describe(*out), x1->dims[0]);
-  const int64_t rows = x1->dims[0];
-  Product p{.x1 = *x1, .x2 = *x2};
+  op.require(x1.rank == 2 && x2.rank == 2, "x1 is {} and x2 {}, want matrices", describe(x1), describe(x2));
+  op.require(out->rank == 2 && out->dims[0] > 0 && x1.dims[0] % out->dims[0] == 0,
+             "output is {}, want an equal part of the {} rows of x1", describe(*out), x1.dims[0]);
+  const int64_t rows = x1.dims[0];
+  Product p{.x1 = x1, .x2 = x2};
   const int64_t dims[] = {rows, row_length(*out)};
   const TensorView whole = TensorView::contiguous(nullptr, out->dtype, dims, 2);
-  if (given(optional_view(scale))) {
-    check_whole(op, p, *scale, optional_view(row_scale), optional_view(bias), whole);
+  if (given(f.x2_scale)) {
+    check_whole(op, p, f.x2_scale, f.x1_scale, f.bias, whole);
   } else {
-    op.require(!given(optional_view(row_scale)), "x1Scale is given without x2Scale");
-    p.bias = optional_view(bias);
+    op.require(!given(f.x1_scale), "x1Scale is given without x2Scale");
+    p.bias = f.bias;
     check_real(op, p);
-    op.require(out->dtype == x1->dtype, "output is {}, want the type of x1, {}", describe(*out), name_of(x1->dtype));
-    const int64_t part[] = {out->dims[0], x2->dims[1]};
+    op.require(out->dtype == x1.dtype, "output is {}, want the type of x1, {}", describe(*out), name_of(x1.dtype));
+    const int64_t part[] = {out->dims[0], x2.dims[1]};
     op.require_shape("output", *out, part, 2);
   }
   auto exchange = std::make_shared<Exchange>();
@@ -236,39 +261,34 @@ void plan_reduce_scatter(Op& op, const In& x1, const In& x2, const OptIn& bias, 
   op.launch(BetweenRanks{std::move(exchange), before, {}});
 }
 
-/// How a card cuts the work between its units and its network, and what it does when another rank fails: the same here.
-void ignore_how(int64_t comm_turn, int64_t stream_mode) {
-  (void)comm_turn;
-  (void)stream_mode;
-}
-void check_mode(const Op& op, const char* mode) {
+void check_mode(const Op& op, const char* name, const char* mode) {
   const std::string_view m = mode;
-  op.require(m == "ai_cpu" || m == "aiv", "commMode is \"{}\", want \"ai_cpu\" or \"aiv\"", mode);
+  op.require(m == "ai_cpu" || m == "aiv", "{} is \"{}\", want \"ai_cpu\" or \"aiv\"", name, mode);
 }
 
-}  // namespace
+}  // namespace between_ranks
 
 ABOUT(aclnnMatmulAllReduce, MixCube, "output = the sum over all ranks of group of x1 @ x2 + bias",
       "output = 通信域内各卡 x1 @ x2 + bias 之和")
 ACLNN(aclnnMatmulAllReduce, (In, x1), (In, x2), (OptIn, bias), (Text, group), (Text, reduceOp), (Int, commTurn),
       (Int, streamMode), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  plan_real_all_reduce(op, x1, x2, bias, {}, group, reduceOp, output);
+  plan_all_reduce(op, factors(x1, x2, bias), {}, group, reduceOp, output);
 }
 ABOUT(aclnnMatmulAllReduceV2, MixCube, "output = the sum over all ranks of group of x1 @ x2 + bias + x3",
       "output = 通信域内各卡 x1 @ x2 + bias + x3 之和")
 ACLNN(aclnnMatmulAllReduceV2, (In, x1), (In, x2), (OptIn, bias), (OptIn, x3), (Text, group), (Text, reduceOp),
       (Int, commTurn), (Int, streamMode), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  plan_real_all_reduce(op, x1, x2, bias, x3, group, reduceOp, output);
+  plan_all_reduce(op, factors(x1, x2, bias), optional_view(x3), group, reduceOp, output);
 }
 ABOUT(aclnnMatmulAllReduceV3, MixCube, "As aclnnMatmulAllReduceV2; commMode says how a card moves the data",
       "同 aclnnMatmulAllReduceV2，commMode 为通信方式")
 ACLNN(aclnnMatmulAllReduceV3, (In, x1), (In, x2), (OptIn, bias), (OptIn, x3), (Text, group), (Text, reduceOp),
       (Text, commMode), (Int, commTurn), (Int, streamMode), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  check_mode(op, commMode);
-  plan_real_all_reduce(op, x1, x2, bias, x3, group, reduceOp, output);
+  check_mode(op, "commMode", commMode);
+  plan_all_reduce(op, factors(x1, x2, bias), optional_view(x3), group, reduceOp, output);
 }
 
 ABOUT(aclnnQuantMatmulAllReduce, MixCube,
@@ -277,14 +297,15 @@ ABOUT(aclnnQuantMatmulAllReduce, MixCube,
 ACLNN(aclnnQuantMatmulAllReduce, (In, x1), (In, x2), (OptIn, bias), (OptIn, x3), (In, dequantScale), (Text, group),
       (Text, reduceOp), (Int, commTurn), (Int, streamMode), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  plan_whole_all_reduce(op, x1, x2, bias, x3, dequantScale, {}, group, reduceOp, output);
+  plan_all_reduce(op, {*x1, *x2, optional_view(bias), {}, *dequantScale}, optional_view(x3), group, reduceOp, output);
 }
 ABOUT(aclnnQuantMatmulAllReduceV2, MixCube, "As aclnnQuantMatmulAllReduce; pertokenScale multiplies the rows",
       "同 aclnnQuantMatmulAllReduce，pertokenScale 乘各行")
 ACLNN(aclnnQuantMatmulAllReduceV2, (In, x1), (In, x2), (OptIn, bias), (OptIn, x3), (In, dequantScale),
       (OptIn, pertokenScale), (Text, group), (Text, reduceOp), (Int, commTurn), (Int, streamMode), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  plan_whole_all_reduce(op, x1, x2, bias, x3, dequantScale, pertokenScale, group, reduceOp, output);
+  plan_all_reduce(op, {*x1, *x2, optional_view(bias), optional_view(pertokenScale), *dequantScale}, optional_view(x3),
+                  group, reduceOp, output);
 }
 
 ABOUT(aclnnWeightQuantMatmulAllReduce, MixCube,
@@ -294,16 +315,9 @@ ACLNN(aclnnWeightQuantMatmulAllReduce, (In, x1), (In, x2), (OptIn, bias), (In, a
       (OptIn, antiquantOffset), (OptIn, x3), (Text, group), (Text, reduceOp), (Int, commTurn), (Int, streamMode),
       (Int, antiquantGroupSize), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  Product p{.numbers = Product::Numbers::WholeWeights, .x1 = flat(op, "x1", *x1), .x2 = *x2};
-  op.require(p.x2.rank == 2, "x2 is {}, want a matrix", describe(p.x2));
-  result_of(op, *x1, *x2, output);
-  p.out = flat(op, "output", *output);
-  p.weights = {.x = p.x1, .weight = p.x2, .scale = *antiquantScale};
-  p.weights.offset = optional_view(antiquantOffset);
-  p.weights.bias = optional_view(bias);
-  p.weights.group = antiquantGroupSize;
-  p.weights = checked(op, p.weights, p.out);
-  plan_all_reduce(op, p, optional_view(x3), group, reduceOp, output);
+  plan_all_reduce(op, *x1,
+                  {*x2, *antiquantScale, optional_view(antiquantOffset), optional_view(bias), antiquantGroupSize},
+                  optional_view(x3), group, reduceOp, output);
 }
 
 ABOUT(aclnnAllGatherMatmul, MixCube, "output = gatherOut @ x2 + bias, gatherOut the rows of x1 of all ranks of group",
@@ -311,7 +325,7 @@ ABOUT(aclnnAllGatherMatmul, MixCube, "output = gatherOut @ x2 + bias, gatherOut 
 ACLNN(aclnnAllGatherMatmul, (In, x1), (In, x2), (OptIn, bias), (Text, group), (Int, gatherIndex), (Int, commTurn),
       (Int, streamMode), (Out, output), (OptOut, gatherOut)) {
   ignore_how(commTurn, streamMode);
-  plan_all_gather(op, x1, x2, bias, {}, {}, group, gatherIndex, output, gatherOut);
+  plan_all_gather(op, factors(x1, x2, bias), group, gatherIndex, output, gatherOut.handle);
 }
 ABOUT(aclnnAllGatherMatmulV2, MixCube,
       "As aclnnAllGatherMatmul, for INT8 with x1Scale of rows and x2Scale of columns, too",
@@ -320,10 +334,10 @@ ACLNN(aclnnAllGatherMatmulV2, (In, x1), (In, x2), (OptIn, bias), (OptIn, x1Scale
       (OptIn, quantScale), (Int, blockSize), (Text, group), (Int, gatherIndex), (Int, commTurn), (Int, streamMode),
       (Int, groupSize), (Text, commMode), (Out, output), (OptOut, gatherOut), (OptOut, amaxOut)) {
   ignore_how(commTurn, streamMode);
-  check_mode(op, commMode);
+  check_mode(op, "commMode", commMode);
   op.require(!given(optional_view(quantScale)) && blockSize == 0 && groupSize == 0 && (!amaxOut || amaxOut->empty()),
              "quantScale, blockSize, groupSize or amaxOut is given, which is not supported");
-  plan_all_gather(op, x1, x2, bias, x1Scale, x2Scale, group, gatherIndex, output, gatherOut);
+  plan_all_gather(op, factors(x1, x2, bias, x1Scale, x2Scale), group, gatherIndex, output, gatherOut.handle);
 }
 
 ABOUT(aclnnMatmulReduceScatter, MixCube,
@@ -332,7 +346,7 @@ ABOUT(aclnnMatmulReduceScatter, MixCube,
 ACLNN(aclnnMatmulReduceScatter, (In, x1), (In, x2), (OptIn, bias), (Text, group), (Text, reduceOp), (Int, commTurn),
       (Int, streamMode), (Out, output)) {
   ignore_how(commTurn, streamMode);
-  plan_reduce_scatter(op, x1, x2, bias, {}, {}, group, reduceOp, output);
+  plan_reduce_scatter(op, factors(x1, x2, bias), group, reduceOp, output);
 }
 ABOUT(aclnnMatmulReduceScatterV2, MixCube,
       "As aclnnMatmulReduceScatter, for INT8 with x1Scale of rows and x2Scale of columns, too",
@@ -341,10 +355,10 @@ ACLNN(aclnnMatmulReduceScatterV2, (In, x1), (In, x2), (OptIn, bias), (OptIn, x1S
       (OptIn, quantScale), (Int, blockSize), (Text, group), (Text, reduceOp), (Int, commTurn), (Int, streamMode),
       (Int, groupSize), (Text, commMode), (Out, output), (OptOut, amaxOut)) {
   ignore_how(commTurn, streamMode);
-  check_mode(op, commMode);
+  check_mode(op, "commMode", commMode);
   op.require(!given(optional_view(quantScale)) && blockSize == 0 && groupSize == 0 && (!amaxOut || amaxOut->empty()),
              "quantScale, blockSize, groupSize or amaxOut is given, which is not supported");
-  plan_reduce_scatter(op, x1, x2, bias, x1Scale, x2Scale, group, reduceOp, output);
+  plan_reduce_scatter(op, factors(x1, x2, bias, x1Scale, x2Scale), group, reduceOp, output);
 }
 
 namespace {
