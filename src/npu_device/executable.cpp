@@ -241,8 +241,17 @@ void Executable::run_on_host(const Plan& plan, int index, Values& values, const 
   std::vector<Value> inputs;
   for (const Ref input : item.inputs) inputs.push_back(value_of(plan, input, values));
   std::vector<Value>& made = values[static_cast<size_t>(index)];
-  if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs), path);
-  else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made)) made = run_on_kernel(item, inputs, path);
+  if (plan.of(index) == Kind::Control) {
+    made = run_control(item, std::move(inputs), path);
+  } else {
+    try {
+      if (!run_list_operator(runtime_.handles(), *item.def, inputs, made)) made = run_on_kernel(item, inputs, path);
+    } catch (const StatusError& e) {
+      if (body_.functions.empty()) throw;  // an operator by itself
+      // by these words TensorFlow finds the line of the script
+      throw StatusError(e.code(), fmt::format("{}\n\t [[{{{{node {}}}}}]]", e.text(), item.name));
+    }
+  }
   if (item.type().starts_with("IteratorGetNext")) ++batches_taken();
 }
 

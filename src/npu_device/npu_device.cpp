@@ -115,7 +115,7 @@ std::vector<Value> run_function(Runtime& runtime, const std::string& name, const
     call.done("OK");
     return results;
   } catch (const StatusError& e) {
-    call.done(e.text());
+    call.done(e.text().substr(0, e.text().find('\n')));
     throw;
   }
 }

@@ -48,6 +48,13 @@ def values(x):
     return raw.Cast(x=half, DstT=tf.float64) + tf.constant([1.5, 2.5], tf.float64)
 
 
+@seed(1, 3, 3, 2)
+def wide_pictures(x):
+    """Sizes for which nobody has the memory."""
+    near = raw.ResizeNearestNeighbor(images=x, size=[2**31 - 1, 1])
+    return tf.reduce_max(near) + tf.reduce_max(raw.ResizeBilinear(images=x, size=[3, 2**31 - 1]))
+
+
 @seed(4, 3)
 def rows(x):
     """Sizes that data decide, and rows that belong together."""

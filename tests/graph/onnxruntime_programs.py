@@ -100,6 +100,18 @@ def pieces_of_a_graph():
 
 
 @program
+def places_that_count_from_the_end():
+    """Those of a constant, and those that the session is given."""
+    worst = 0.0
+    for reduction in ("none", "add", "max"):
+        nodes = [helper.make_node("ScatterND", ["x", "at", "u"], ["s"], reduction=reduction), helper.make_node("ScatterND", ["s", "i", "u"], ["y"], reduction=reduction)]
+        data = model(nodes, [("x", ["n", 5, 2]), ("i", [3, 2], TensorProto.INT64)], [("y", ["n", 5, 2])],
+                     [("at", np.array([[-1, 4], [0, -5], [1, -2]])), ("u", normal(3, 2, seed=1))], opset=18)
+        worst = max(worst, both(data, [{"x": normal(n, 5, 2), "i": np.array([[-2, -1], [1, 0], [0, -3]])} for n in (2, 4)]))
+    return worst
+
+
+@program
 def four_threads():
     data = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", ["n", 16])], [("y", ["n", 16])], [("w", normal(16, 16, seed=1))])
     ours, theirs = session(data, True), session(data, False)

@@ -252,6 +252,21 @@ def write_others(folder):
     others["zero_stride"] = changed(graph_of(lambda x: raw.Conv2D(input=x, filter=tf.ones((3, 3, 4, 2)), strides=[1, 1, 1, 1], padding="SAME"),
                                              image), "Conv2D", "strides", {"list": zero})
     others["wide_block"] = changed(graph_of(lambda x: raw.DepthToSpace(input=x, block_size=2), image), "DepthToSpace", "block_size", {"i": 1 << 32})
+
+    def constants(*shapes):
+        """Of one value each, which stands for all elements."""
+        graph = graph_of(lambda x: tf.identity(x + 1.0, name="y"), x)
+        for k, shape in enumerate(shapes):
+            node = graph.node.add(name=f"wide{k}", op="Const")
+            node.attr["dtype"].type = tf.float32.as_datatype_enum
+            value = node.attr["value"].tensor
+            value.dtype = tf.float32.as_datatype_enum
+            value.float_val.append(1.5)
+            for size in shape:
+                value.tensor_shape.dim.add().size = size
+        return graph
+
+    others["wide_constant"], others["wide_constants"] = constants((1 << 15, 1 << 15)), constants((1 << 10,), ((1 << 29) - 1,))
     for name, graph in others.items():
         (folder / f"{name}.pb").write_bytes(graph.SerializeToString())
     np.savez(folder / "any_batch.npz", dense=dense.numpy())

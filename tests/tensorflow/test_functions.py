@@ -239,6 +239,17 @@ def test_errors_name_the_node():
         f(tf.ones([2, 3]), tf.ones([2, 3]))
     np.testing.assert_array_equal(f(tf.ones([2, 3]), tf.ones([3, 1])).numpy(), [[3], [3]])
 
+    @tf.function
+    def g(text, steps):
+        total = 0.0
+        for _ in tf.range(steps):
+            total += tf.strings.to_number(text, name="my_number") * 2
+        return total
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"convert string: abc\n.*{{node .*my_number}}"):
+        g(tf.constant("abc"), tf.constant(2))
+    assert g(tf.constant("3"), tf.constant(2)).numpy() == 12
+
 
 def test_functions_in_two_threads():
     v = [tf.Variable(np.full([64, 64], i, "f")) for i in range(2)]

@@ -170,6 +170,10 @@ WRONG = {  # what the message says, the call, its arguments
     "solve": ("has no inverse", tf.linalg.solve, [SINGULAR, [[1.0], [2.0]]]),
     "inverse": ("matrix 1 has no inverse", tf.linalg.inv, [[[[1.0, 0.0], [0.0, 1.0]], SINGULAR]]),
     "places": ("index -1 is out of range", lambda v: tf.gather_nd(tf.ones([3, 2]), v), [whole([[1, -1]])]),
+    "scattered": ("index -1 is out of range", lambda v: tf.scatter_nd(v, tf.ones([1]), [3, 2]), [whole([[1, -1]])]),
+    "put": ("index -2 is out of range", lambda v: tf.tensor_scatter_nd_update(tf.ones([3, 2]), v, tf.ones([1, 2])), [whole([[-2]])]),
+    "largest-at": ("index 2 is out of range", lambda v: tf.tensor_scatter_nd_max(tf.ones([3, 2]), v, tf.ones([1])), [whole([[0, 2]])]),
+    "least-at": ("index -1 is out of range", lambda v: tf.tensor_scatter_nd_min(tf.ones([3, 2]), v, tf.ones([1])), [whole([[1, -1]])]),
     "segments-in-order": ("not in order", lambda v: tf.math.segment_sum(tf.ones([3]), v), [whole([1, 0, 1])]),
     "numbers": ("my layer: x has", lambda v: tf.debugging.check_numerics(v, "my layer"), [[1.0, np.inf]]),
 }

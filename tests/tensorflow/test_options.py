@@ -136,6 +136,10 @@ def test_a_job_of_one(npu):
     assert d.shard_and_rebatch_dataset(data, 4) == (data, 4)
     with pytest.raises(ValueError, match="reduction is 'avg', want one of 'mean'"):
         d.all_reduce(x, reduction="avg")
+    with pytest.raises(ValueError, match="dataset is list, want a tf.data.Dataset"):
+        d.shard_and_rebatch_dataset([1, 2], 4)
+    with pytest.raises(ValueError, match="optimizer is 'adam', want an optimizer of Keras"):
+        d.npu_distributed_keras_optimizer_wrapper("adam")
 
 
 SATURATION = """

@@ -149,6 +149,9 @@ refused("estimator", lambda: NPUEstimator(lambda features, labels, mode: None, c
 refused("run config", lambda: NPURunConfig(precision_mode="fp8"))
 refused("mix", lambda: NPURunConfig(mix_compile_mode=True, iterations_per_loop=2))
 refused("hook", lambda: NPUBroadcastGlobalVariablesHook(-1))
+refused("feed", lambda: v1.Session(config=npu_config_proto()).run(v1.placeholder(tf.float32, [2], name="wanted") * 2.0))
+refused("hook list", lambda: npu_hooks_append("hook"))
+refused("manager", lambda: NPULossScaleOptimizer(v1.train.GradientDescentOptimizer(0.1), None))
 refused("loops", lambda: set_iteration_per_loop(v1.Session(), tf.no_op(), 0))
 said["ranks of one"] = [get_npu_rank_id(), get_npu_rank_size(), get_npu_local_rank_id(), get_npu_local_rank_size()]
 made = npu_config_proto(v1.ConfigProto(log_device_placement=False))
@@ -177,6 +180,8 @@ print(json.dumps(said))
             "parts": "the first dimension is 3, want a multiple of rank_size 2", "large": "bytes, want at most 8589934592",
             "keep_prob": "keep_prob is 0.0", "scale": "loss_scale is 0.5, want a number from 1 on", "estimator": "config is RunConfig, want an NPURunConfig",
             "run config": "precision_mode is 'fp8'", "mix": "mix_compile_mode is True, want 1", "hook": "root_rank is -1",
+            "feed": "Detected at node 'wanted' defined at",
+            "hook list": "hooks_list is 'hook', want a list of hooks", "manager": "loss_scale_manager is None, want a FixedLossScaleManager",
             "loops": "iterations_per_loop is 0, want a positive int"}.items():
         assert text in got[name], (name, got[name])
     assert got["ranks of one"] == [0, 1, 0, 1] and got["proto"] == ["NpuOptimizer"] and got["run config init"] is True

@@ -128,14 +128,16 @@ def test_update(npu, name):
             close(g, w, TOLERANCE[dtype], f"{name} {k}")
 
 
-@pytest.mark.parametrize("name", ["ResourceScatterAdd", "ResourceScatterMax", "ResourceSparseApplyAdagrad"])
+@pytest.mark.parametrize("name", ["ResourceScatterAdd", "ResourceScatterMax", "ResourceScatterNdUpdate", "ResourceScatterNdMin", "ResourceSparseApplyAdagrad"])
 @pytest.mark.parametrize("row", [7, -1])
 def test_a_row_that_is_not_there_is_an_error(name, row):
     """The variable is as it was, and the device goes on."""
     variables = [tf.Variable(tf.ones([7, 5])) for _ in range(2)]
     rows, updates = tf.constant([0, row]), tf.ones([2, 5])
     with pytest.raises(tf.errors.OpError, match=f"{row}"):
-        if "Scatter" in name:
+        if "Nd" in name:
+            getattr(raw, name)(ref=variables[0].handle, indices=rows[:, None], updates=updates)
+        elif "Scatter" in name:
             getattr(raw, name)(resource=variables[0].handle, indices=rows, updates=updates)
         else:
             getattr(raw, name)(var=variables[0].handle, accum=variables[1].handle, lr=0.1, grad=updates, indices=rows)

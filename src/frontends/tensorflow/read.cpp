@@ -65,8 +65,9 @@ namespace {
 
 constexpr size_t kDeepest = 64;
 constexpr size_t kOne = SIZE_MAX;  ///< no index: there is only one
-/// A constant that says one value for all of its elements may have any number of them in a few bytes.
-constexpr int64_t kMostBytes = int64_t{1} << 33;
+/// Constants that say one value for all of their elements may have any number of them in a few bytes of the file: as
+/// many bytes as a file could have are enough for all of them together.
+constexpr int64_t kMostBytes = int64_t{1} << 31;
 
 class Reader {
  public:
@@ -381,6 +382,9 @@ class Reader {
     if (given > static_cast<size_t>(count))
       where_.refuse("a constant of shape {} has {} values", describe(t.value.dims), given);
     const size_t width = size_of(type);
+    filled_ += count * static_cast<int64_t>(width);
+    if (filled_ > kMostBytes)
+      where_.refuse("constants that do not write out their elements have more than {} bytes together", kMostBytes);
     t.value.data = graph::Bytes::make(static_cast<size_t>(count) * width, [&](std::byte* to) {
       std::memset(to, 0, static_cast<size_t>(count) * width);
       if (given == 0) return;
@@ -410,6 +414,7 @@ class Reader {
 
   Where where_{"TensorFlow graph"};
   graph::Bytes message_;
+  int64_t filled_ = 0;  ///< bytes of constants that are in memory alone
 };
 
 }  // namespace

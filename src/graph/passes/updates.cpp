@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "graph/passes/match.h"
 #include "graph/passes/pass.h"
 

@@ -14,11 +14,10 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
   op.require(small.rank == spatial + 1 || small.rank == spatial + 2, "self is {}, want {} or {} dimensions",
              describe(small), spatial + 1, spatial + 2);
   TensorView large = small;
-  std::vector<TapTable> tables;
+  auto left_of = [&](int d) { return padding[static_cast<size_t>(2 * (spatial - 1 - d))]; };
   for (int d = 0; d < spatial; ++d) {
     const int64_t size = small.dims[small.rank - spatial + d];
-    const int64_t left = padding[static_cast<size_t>(2 * (spatial - 1 - d))],
-                  right = padding[static_cast<size_t>(2 * (spatial - 1 - d) + 1)];
+    const int64_t left = left_of(d), right = padding[static_cast<size_t>(2 * (spatial - 1 - d) + 1)];
     const int64_t padded = size + left + right;
     op.require(padded >= 0, "padding ({}, {}) of size {} leaves less than nothing", left, right, size);
     if (edge == Edge::Reflect)
@@ -26,6 +25,13 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
                  size);
     op.require(size > 0 || padded == 0, "self is {}, want planes that are not empty", describe(small));
     large.dims[small.rank - spatial + d] = padded;
+  }
+  if (!backward) op.suggest_like(out, large, in.dtype);
+  if (op.inferring()) return;  // tables are as long as the sizes that a graph says
+  std::vector<TapTable> tables;
+  for (int d = 0; d < spatial; ++d) {
+    const int64_t size = small.dims[small.rank - spatial + d], padded = large.dims[small.rank - spatial + d];
+    const int64_t left = left_of(d);
     TapTable t(size, padded);
     for (int64_t o = 0; o < padded; ++o) {
       int64_t at = o - left;
@@ -36,7 +42,6 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
     }
     tables.push_back(std::move(t));
   }
-  if (!backward) op.suggest_like(out, large, in.dtype);
   plan_resample(op, std::move(tables), in, out, backward);
 }
 

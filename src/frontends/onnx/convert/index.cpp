@@ -1,5 +1,6 @@
 // Elements by their places.
 #include <algorithm>
+#include <numeric>
 
 #include "frontends/onnx/convert/families.h"
 
@@ -11,14 +12,25 @@ void gather(Conversion& c) {
 }
 
 /// Indices from 0 on: negative ones count from the end of the dimension.
-Endpoint from_zero(Conversion& c, Endpoint indices, Endpoint data, int64_t axis) {
+Endpoint from_zero(Conversion& c, Endpoint indices, Endpoint sizes) {
   if (const Tensor* value = c.value(indices)) {
     const auto list = value->integers();
     if (std::ranges::all_of(list, [](int64_t i) { return i >= 0; })) return indices;
   }
   const DType type = c.type(indices);
-  const Endpoint size = c.cast(c.gather(c.shape(data), c.integer_scalar(axis), 0), type);
-  return c.emit("SelectV2", {c.emit("Less", {indices, c.scalar(0, type)}), c.add(indices, size), indices});
+  return c.emit("SelectV2",
+                {c.emit("Less", {indices, c.scalar(0, type)}), c.add(indices, c.cast(sizes, type)), indices});
+}
+Endpoint from_zero(Conversion& c, Endpoint indices, Endpoint data, int64_t axis) {
+  return from_zero(c, indices, c.gather(c.shape(data), c.integer_scalar(axis), 0));
+}
+/// The same for indices [..., k] of the first k dimensions.
+Endpoint places_from_zero(Conversion& c, Endpoint indices, Endpoint data) {
+  const int64_t depth = c.size(indices, c.rank(indices) - 1, "indices");
+  c.require(depth <= c.rank(data), "indices are {} for data {}", describe(c.desc(indices)), describe(c.dims(data)));
+  Dims first(static_cast<size_t>(depth));
+  std::iota(first.begin(), first.end(), 0);
+  return from_zero(c, indices, c.gather(c.shape(data), c.ints(first), 0));
 }
 
 void gather_elements(Conversion& c) {
@@ -91,7 +103,8 @@ void scatter_rows(Conversion& c, const std::string& reduction) {
 void scatter_nd(Conversion& c) {
   const std::string reduction = c.text("reduction", "none");
   if (reduction != "none" && reduction != "add") return scatter_rows(c, reduction);
-  c.result(reduction == "none" ? "TensorScatterUpdate" : "TensorScatterAdd", {c.in(0), c.in(1), c.in(2)});
+  const Endpoint places = places_from_zero(c, c.in(1), c.in(0));
+  c.result(reduction == "none" ? "TensorScatterUpdate" : "TensorScatterAdd", {c.in(0), places, c.in(2)});
 }
 
 void one_hot(Conversion& c) {

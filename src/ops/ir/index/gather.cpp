@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/index/rows.h"
+#include "ops/ir/index/places.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -85,6 +86,7 @@ void put_nd(Op& op, const Out& var, const In& indices, const In& updates, Put ho
   const Places places(op, *var, *indices);
   op.require(ir::dims_of(*updates) == places.shape(), "updates is {}, want shape {}", describe(*updates),
              describe_shape(places.shape().data(), static_cast<int>(places.shape().size())));
+  ir::require_places(op, *indices, var->dims);
   put(op, var, places.list(), updates, how);
 }
 /// Rows of var by indices of any shape, of which none counts from the end. One number is an update for all of them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/ir/index/places.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -42,6 +43,7 @@ TensorView with_updates(Op& op, const TensorView& var, const TensorView& indices
              describe_shape(shape.data(), static_cast<int>(shape.size())));
   const int64_t count = product_of(indices.dims, indices.dims + last),
                 rest = product_of(var.dims + depth, var.dims + var.rank);
+  ir::require_places(op, indices, var.dims);  // as one number a place outside could be another place
   TensorView place;
   int64_t step = 1;
   for (int d = depth - 1; d >= 0; step *= var.dims[d], --d) {
