@@ -9,6 +9,7 @@
 
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/source/words.h"
 #include "migrate/text/values.h"
 
 namespace updraft::migrate::rewrite {
@@ -19,6 +20,7 @@ class Values {
   explicit Values(Sites& sites) : s_(sites), tree_(sites.tree()) {}
 
   void run() {
+    if (source::says(tree_.text(), "jax")) others();
     for (NodeId id = 0; id < tree_.size(); ++id)
       if (tree_.kind(id) == Kind::Call) call(id);
     for (int round = 0; round < 3 && !fresh_parameters_.empty(); ++round) callers();
@@ -33,6 +35,39 @@ class Values {
     const rules::Rule* rule;
     Confidence confidence;
   };
+
+  /// JAX's devices and platforms are no matter of torch's: what it is asked for stays.
+  void others() {
+    const auto of_jax = [&](NodeId call) {
+      if (tree_.kind(call) != Kind::Call) return false;
+      const Value callee = s_.module.local(tree_.child(call, Field::Function));
+      return callee.what == What::Api && (rules::under(callee.name, "jax") || rules::under(callee.name, "jaxlib"));
+    };
+    const auto leave = [&](NodeId expression) {
+      std::vector<NodeId> found;
+      s_.module.sources(expression, found);
+      for (const NodeId id : found)
+        if (tree_.kind(id) == Kind::String && !s_.claims.taken(id)) s_.claims.take(id);
+    };
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) == Kind::Comparison) {  // jax.default_backend() == "cuda"
+        bool asked = false;
+        for (const NodeId operand : tree_.children(id)) {
+          NodeId call = operand;  // jax.devices()[0].platform
+          while (tree_.kind(call) == Kind::Attribute || tree_.kind(call) == Kind::Subscript)
+            call = tree_.child(call, std::size_t{0});
+          asked = asked || of_jax(call);
+        }
+        for (const NodeId operand : tree_.children(id))
+          if (asked) leave(operand);
+      } else if (of_jax(id)) {
+        const NodeId list = tree_.child(id, Field::Arguments);
+        if (tree_.kind(list) != Kind::ArgumentList) continue;
+        for (const NodeId argument : tree_.children(list))
+          leave(tree_.kind(argument) == Kind::KeywordArgument ? tree_.child(argument, Field::Value) : argument);
+      }
+    }
+  }
 
   /// The name under which rules on arguments are found: of an attribute its own, of an imported name the original's.
   std::string callee_name(NodeId callee) const {
@@ -407,7 +442,13 @@ class Values {
       if (!rule || !s_.applies(*rule) || s_.kept(id)) return;
       if (npu_has_its_own(tree_, id) || (value == rules::Value::Backend && hccl_has_its_own(tree_, id)))
         confidence = Confidence::Review;
-      s_.add(*rule, id, confidence).edits = std::move(edits);
+      // the project's own thing is asked for by that name, if it is not torch's
+      const names::Project* project = s_.module.project();
+      const bool registered = value == rules::Value::Backend && confidence == Confidence::Likely && project &&
+                              project->registers_backends();
+      Finding& f = s_.add(*rule, id, registered ? Confidence::Review : confidence);
+      f.edits = std::move(edits);
+      if (registered) text::says_registered(f.message);
       return;
     }
     path(id);
@@ -436,7 +477,9 @@ class Values {
     if (!rule || !s_.applies(*rule)) return false;
     s_.claims.take(id);
     if (s_.kept(id)) return true;
-    Finding& f = s_.add(*rule, id, lower(judgement->confidence, Confidence::Likely));
+    const bool registered = value == rules::Value::Backend && s_.module.project() && s_.module.project()->registers_backends();
+    Finding& f = s_.add(*rule, id, registered ? Confidence::Review : lower(judgement->confidence, Confidence::Likely));
+    if (registered) text::says_registered(f.message);
     const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
     for (const text::Word& w : judgement->words)
       f.edits.push_back({begin + static_cast<std::uint32_t>(w.begin), begin + static_cast<std::uint32_t>(w.end),
