@@ -46,7 +46,7 @@ const std::vector<Pass>& passes() {
        [](Sites& s, E, C) { lightning(s); }},
       {"values",
        {"PT120", "PT201", "PT202", "PT203", "PT204", "PT205", "PT206", "PT207", "PT208", "PT209", "PT210", "PT211",
-        "PT212", "PT213", "PT214", "PT215", "PT216", "PT217", "PT218", "PT220", "PT301", "PT302", "PT305",
+        "PT212", "PT213", "PT214", "PT215", "PT216", "PT217", "PT218", "PT220", "PT221", "PT301", "PT302", "PT305",
         "PT306", "PT31",  "PT322", "PT323", "PT324", "PT327", "PT328", "PT329", "TF303", "TF304"},
        {Kind::String, Kind::True},
        "",

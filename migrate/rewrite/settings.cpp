@@ -61,8 +61,17 @@ class Settings {
   }
 
  private:
-  /// parser.add_argument("--attn_implementation", default="flash_attention_2")
+  /// parser.add_argument("--attn_implementation", default="flash_attention_2"), and a field of a dataclass:
+  /// attn_implementation: str = field(default="flash_attention_2")
   void option(NodeId keyword) {
+    const NodeId call = tree_.parent(tree_.parent(keyword)), assignment = tree_.parent(call);
+    if (tree_.kind(call) == Kind::Call && tree_.kind(assignment) == Kind::Assignment) {
+      const NodeId left = tree_.child(assignment, Field::Left), callee = tree_.child(call, Field::Function);
+      const std::string_view called =
+          tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+      if (tree_.kind(left) == Kind::Identifier && (called == "field" || called == "Field"))
+        return look(tree_.text(left), tree_.child(keyword, Field::Value));
+    }
     for (NodeId a : tree_.children(tree_.parent(keyword))) {
       std::string name;
       if (s_.module.plain_string(a, name) && name.starts_with("--")) {
@@ -99,7 +108,7 @@ class Settings {
     else if (kind != Kind::String || !s_.module.plain_string(value, text)) return;
     if (s_.claims.taken(value) || name.size() > 60) return;
     for (const Setting& setting : lookup_setting(plain_setting(name), text)) {
-      if (!setting.where.empty() || s_.kept(value)) continue;
+      if (!stands(setting.where, value) || s_.kept(value)) continue;
       // torch.backends.….allow_tf32 and its like have rules of their own
       if (of_torch(value)) return;
       Finding& f = report(setting, value, text);
@@ -109,6 +118,18 @@ class Settings {
       s_.claims.take(value);
       return;
     }
+  }
+
+  /// Whether a setting of the table means this place: a dictionary may be a configuration of DeepSpeed's.
+  bool stands(std::string_view where, NodeId value) const {
+    if (where.empty()) return true;
+    if (!where.starts_with("deepspeed:") || tree_.kind(tree_.parent(value)) != Kind::Pair ||
+        (!source::says(tree_.text(), "train_micro_batch_size_per_gpu") && !source::says(tree_.text(), "zero_optimization")))
+      return false;
+    const NodeId outer = tree_.parent(tree_.parent(tree_.parent(value)));
+    std::string key;
+    return tree_.kind(outer) == Kind::Pair && s_.module.plain_string(tree_.child(outer, Field::Key), key) &&
+           key == where.substr(10);
   }
 
   bool of_torch(NodeId value) const {

@@ -466,9 +466,11 @@ class Values {
     if (tree_.kind(content) != Kind::StringContent || tree_[content].first != kNone) return false;
     const std::string_view text = tree_.text(content);
     const std::size_t equals = text.find('=');
-    if (!text.starts_with("--") || equals == std::string_view::npos || text.find(' ') != std::string_view::npos)
-      return false;
+    if (equals == std::string_view::npos || text.find(' ') != std::string_view::npos) return false;
     if (up != Kind::List && up != Kind::Tuple && up != Kind::ArgumentList) return false;
+    const bool option = text.starts_with("--");
+    if (!option && (up == Kind::ArgumentList || equals == 0)) return false;
+    const bool overrides = option || of_overrides(tree_.parent(id));
     const auto judgement = text::judge(text.substr(0, equals), text.substr(equals + 1));
     if (!judgement || judgement->words.empty() || judgement->meaning == text::Meaning::Accelerator) return false;
     const rules::Value value =
@@ -478,13 +480,34 @@ class Values {
     s_.claims.take(id);
     if (s_.kept(id)) return true;
     const bool registered = value == rules::Value::Backend && s_.module.project() && s_.module.project()->registers_backends();
-    Finding& f = s_.add(*rule, id, registered ? Confidence::Review : lower(judgement->confidence, Confidence::Likely));
+    Finding& f = s_.add(*rule, id,
+                        registered || !overrides ? Confidence::Review : lower(judgement->confidence, Confidence::Likely));
     if (registered) text::says_registered(f.message);
     const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
     for (const text::Word& w : judgement->words)
       f.edits.push_back({begin + static_cast<std::uint32_t>(w.begin), begin + static_cast<std::uint32_t>(w.end),
                          std::string(w.replacement)});
     return true;
+  }
+
+  /// Whether a list holds settings by name, as Hydra and its like take them: overrides=["device=cuda"],
+  /// OmegaConf.from_dotlist(["device=cuda"]), ["train.py", "device=cuda"].
+  bool of_overrides(NodeId list) const {
+    NodeId up = tree_.parent(list);
+    if (tree_.kind(up) == Kind::KeywordArgument) {
+      const std::string_view name = tree_.text(tree_.child(up, Field::Name));
+      if (name == "overrides" || name == "dotlist") return true;
+    }
+    if (tree_.kind(up) == Kind::ArgumentList) {
+      const std::string_view called = tree_.text(tree_.child(tree_.parent(up), Field::Function));
+      if (called.ends_with("from_dotlist") || called.ends_with("from_cli")) return true;
+    }
+    for (const NodeId item : tree_.children(list)) {
+      const std::string_view text = tree_.text(item);
+      if (tree_.kind(item) == Kind::String && text.size() > 3 && (text.substr(1).starts_with("--") || text.substr(0, text.size() - 1).ends_with(".py")))
+        return true;
+    }
+    return false;
   }
 
   /// re.match(r"cuda(:\d+)?$", device)
