@@ -124,7 +124,8 @@ class Settings {
   bool stands(std::string_view where, NodeId value) const {
     if (where.empty()) return true;
     if (!where.starts_with("deepspeed:") || tree_.kind(tree_.parent(value)) != Kind::Pair ||
-        (!source::says(tree_.text(), "train_micro_batch_size_per_gpu") && !source::says(tree_.text(), "zero_optimization")))
+        (!source::says(tree_.text(), "train_micro_batch_size_per_gpu") &&
+         !source::says(tree_.text(), "zero_optimization")))
       return false;
     const NodeId outer = tree_.parent(tree_.parent(tree_.parent(value)));
     std::string key;
@@ -152,12 +153,22 @@ text::ConfigForm form_read_by(std::string_view api) noexcept {
     text::ConfigForm form;
   };
   using enum text::ConfigForm;
-  static constexpr auto known = std::to_array<Reader>(
-      {{"yaml.safe_load", Yaml},  {"yaml.load", Yaml},   {"yaml.full_load", Yaml}, {"yaml.unsafe_load", Yaml},
-       {"yaml.load_all", Yaml},   {"json.loads", Json},  {"yaml.safe_load_all", Yaml},
-       {"orjson.loads", Json},    {"ujson.loads", Json}, {"tomllib.loads", Toml},  {"tomli.loads", Toml},
-       {"tomlkit.parse", Toml},   {"toml.loads", Toml},  {"tomlkit.loads", Toml},  {"omegaconf.OmegaConf.create", Yaml},
-       {"rtoml.loads", Toml}});
+  static constexpr auto known = std::to_array<Reader>({{"yaml.safe_load", Yaml},
+                                                       {"yaml.load", Yaml},
+                                                       {"yaml.full_load", Yaml},
+                                                       {"yaml.unsafe_load", Yaml},
+                                                       {"yaml.load_all", Yaml},
+                                                       {"json.loads", Json},
+                                                       {"yaml.safe_load_all", Yaml},
+                                                       {"orjson.loads", Json},
+                                                       {"ujson.loads", Json},
+                                                       {"tomllib.loads", Toml},
+                                                       {"tomli.loads", Toml},
+                                                       {"tomlkit.parse", Toml},
+                                                       {"toml.loads", Toml},
+                                                       {"tomlkit.loads", Toml},
+                                                       {"omegaconf.OmegaConf.create", Yaml},
+                                                       {"rtoml.loads", Toml}});
   for (const Reader& r : known)
     if (r.api == api) return r.form;
   return None;
@@ -183,8 +194,9 @@ class HeldConfigurations {
   NodeId given(NodeId argument) const {
     for (int depth = 0; depth < 3 && tree_.kind(argument) == Kind::Call; ++depth) {
       const NodeId callee = tree_.child(argument, Field::Function);
-      const std::string_view method =
-          tree_.kind(callee) == Kind::Attribute ? tree_.text(tree_.child(callee, Field::Attribute)) : std::string_view();
+      const std::string_view method = tree_.kind(callee) == Kind::Attribute
+                                          ? tree_.text(tree_.child(callee, Field::Attribute))
+                                          : std::string_view();
       if (s_.module.local(callee).is_api("textwrap.dedent") || s_.module.local(callee).is_api("inspect.cleandoc"))
         argument = tree_.child(tree_.child(argument, Field::Arguments), std::size_t{0});
       else if (method == "strip" || method == "lstrip" || method == "encode" || method == "format")
@@ -220,12 +232,15 @@ class HeldConfigurations {
 
   void read(NodeId string, text::ConfigForm form) {
     const std::string_view all = tree_.text();
-    const std::string_view prefix = all.substr(tree_[string].begin, all.find_first_of("\"'", tree_[string].begin) - tree_[string].begin);
-    const bool raw = prefix.find_first_of("rR") != std::string_view::npos, formatted = prefix.find_first_of("fF") != std::string_view::npos;
+    const std::string_view prefix =
+        all.substr(tree_[string].begin, all.find_first_of("\"'", tree_[string].begin) - tree_[string].begin);
+    const bool raw = prefix.find_first_of("rR") != std::string_view::npos,
+               formatted = prefix.find_first_of("fF") != std::string_view::npos;
     text::Embedded embedded;
     for (const NodeId c : tree_.children(string)) {
       if (tree_.kind(c) == Kind::Interpolation) embedded.filler("0");
-      if (tree_.kind(c) == Kind::StringContent && !content(tree_.text(c), tree_[c].begin, raw, formatted, embedded)) return;
+      if (tree_.kind(c) == Kind::StringContent && !content(tree_.text(c), tree_[c].begin, raw, formatted, embedded))
+        return;
     }
     embedded.encode_by([](std::string_view t, std::uint32_t, std::uint32_t) -> std::optional<std::string> {
       if (t.find_first_of("\"'\\\n{}%") != std::string_view::npos) return std::nullopt;

@@ -43,11 +43,24 @@ class Values {
       const Value callee = s_.module.local(tree_.child(call, Field::Function));
       return callee.what == What::Api && (rules::under(callee.name, "jax") || rules::under(callee.name, "jaxlib"));
     };
+    static const rules::Rule rule = [] {
+      rules::Rule r;
+      r.id = "PT223";
+      r.category = Category::Note;
+      r.message = {"JAX is asked for a GPU: nothing is published about JAX on NPU, so this stays as it is",
+                   "向 JAX 请求 GPU：无 JAX 在 NPU 上的支持情况资料，此处保持不变"};
+      return r;
+    }();
     const auto leave = [&](NodeId expression) {
       std::vector<NodeId> found;
       s_.module.sources(expression, found);
-      for (const NodeId id : found)
-        if (tree_.kind(id) == Kind::String && !s_.claims.taken(id)) s_.claims.take(id);
+      for (const NodeId id : found) {
+        std::string text;
+        if (tree_.kind(id) != Kind::String || s_.claims.taken(id)) continue;
+        s_.claims.take(id);
+        if (s_.module.plain_string(id, text) && (text == "cuda" || text == "gpu" || text.starts_with("cuda,")))
+          s_.add(rule, id, Confidence::Certain);
+      }
     };
     for (NodeId id = 0; id < tree_.size(); ++id) {
       if (tree_.kind(id) == Kind::Comparison) {  // jax.default_backend() == "cuda"
@@ -201,6 +214,10 @@ class Values {
       }
     }
     if (s_.kept(call) || npu_has_its_own(tree_, call)) return;
+    if (rule.category != Category::Change) {  // it only says so
+      s_.add(rule, call, confidence);
+      return;
+    }
     const bool in_place = rule.position == 0;
     const std::uint32_t at = in_place ? tree_[list].begin + 1 : tree_[list].end - 1;
     const std::string value = in_place ? rule.absent : rule.parameter + "=" + rule.absent;
@@ -479,9 +496,10 @@ class Values {
     if (!rule || !s_.applies(*rule)) return false;
     s_.claims.take(id);
     if (s_.kept(id)) return true;
-    const bool registered = value == rules::Value::Backend && s_.module.project() && s_.module.project()->registers_backends();
-    Finding& f = s_.add(*rule, id,
-                        registered || !overrides ? Confidence::Review : lower(judgement->confidence, Confidence::Likely));
+    const bool registered =
+        value == rules::Value::Backend && s_.module.project() && s_.module.project()->registers_backends();
+    Finding& f = s_.add(
+        *rule, id, registered || !overrides ? Confidence::Review : lower(judgement->confidence, Confidence::Likely));
     if (registered) text::says_registered(f.message);
     const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
     for (const text::Word& w : judgement->words)
@@ -504,7 +522,8 @@ class Values {
     }
     for (const NodeId item : tree_.children(list)) {
       const std::string_view text = tree_.text(item);
-      if (tree_.kind(item) == Kind::String && text.size() > 3 && (text.substr(1).starts_with("--") || text.substr(0, text.size() - 1).ends_with(".py")))
+      if (tree_.kind(item) == Kind::String && text.size() > 3 &&
+          (text.substr(1).starts_with("--") || text.substr(0, text.size() - 1).ends_with(".py")))
         return true;
     }
     return false;

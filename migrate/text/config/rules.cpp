@@ -238,7 +238,8 @@ bool ConfigRules::object(std::string_view key, const Scalar& value) {
           name + " 在 NPU 上没有对应接口" + (twin.note.zh.empty() ? "" : "：" + std::string(twin.note.zh))});
     return true;
   }
-  const bool imported = key == "_target_" || key == "class_path" || key == "target" || key == "_type_";
+  const bool imported =
+      key == "_target_" || key == "class_path" || key == "target" || key == "_type_" || key == "_component_";
   sheet_
       .change("TX208", std::min(imported ? Confidence::Likely : Confidence::Review, most_), value.begin, value.end,
               std::string(twin.npu),
@@ -381,17 +382,19 @@ void ConfigRules::containers(std::string_view name, const Scalar& value) {
           "向调度器申请 GPU：请按集群的名称申请 NPU（常为 npu:8）"});
   else if (key == "options" && v.find("--gpus") != std::string_view::npos)
     note("TX243", Category::Note, value,
-         {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e ASCEND_VISIBLE_DEVICES=0-7",
+         {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e "
+          "ASCEND_VISIBLE_DEVICES=0-7",
           "为容器分配 GPU：NPU 用 --device /dev/davinci0 …，或 Ascend 运行时的 -e ASCEND_VISIBLE_DEVICES=0-7"});
   else if (key == "uses" && v.find("cuda") != std::string_view::npos)
     note("TX242", Category::Note, value,
-         {"brings CUDA: take a runner or an image with CANN in its place", "用于安装 CUDA：请改用带 CANN 的运行器或镜像"});
+         {"brings CUDA: take a runner or an image with CANN in its place",
+          "用于安装 CUDA：请改用带 CANN 的运行器或镜像"});
   if ((key == "image" || key.ends_with("_image") || key == "container" || key == "base") &&
       (v.starts_with("nvidia/") || v.find("nvcr.io/") != std::string_view::npos ||
        (v.find("cuda") != std::string_view::npos && v.find(':') != std::string_view::npos)))
     note("TX242", Category::Note, value,
          {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
-  else if ((key == "runtime" || key == "driver") && v == "nvidia")
+  else if ((key == "runtime" || key == "driver" || key == "runtimeclassname") && v == "nvidia")
     note("TX243", Category::Note, value,
          {"NVIDIA's container runtime: that of NPUs is ascend, with ASCEND_VISIBLE_DEVICES",
           "NVIDIA 容器运行时：NPU 为 ascend，并设置 ASCEND_VISIBLE_DEVICES"},
@@ -409,7 +412,18 @@ void ConfigRules::value(const KeyPath& path, const Scalar& value) {
   }
   if (packages(path, value) || arguments(path, value)) return;
   const std::string_view name = path.name();
-  if (name == "name" && variable_name(value, value.raw.size(), {})) return;
+  if (name == "name") {  // env: [{name: DEVICE, value: cuda}]
+    if (variable_name(value, value.raw.size(), {})) return;
+    named_ = value.raw;
+    named_depth_ = path.depth();
+  }
+  if (name == "value" && named_depth_ == path.depth() && device(named_, value, 0)) return;
+  // parameters: {device: {values: [cuda, cpu]}} of a sweep
+  const auto& keys = path.keys();
+  const auto own = std::find(keys.rbegin(), keys.rend(), name);
+  if ((name == "value" || name == "values") && own != keys.rend() && own + 1 != keys.rend() &&
+      device(*(own + 1), value, 0))
+    return;
   if (device(name, value, 0) || object(name, value)) return;
   frameworks(path, value);
   containers(name, value);
