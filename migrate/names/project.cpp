@@ -63,6 +63,29 @@ std::vector<std::string> imported_modules(std::string_view text) {
   }
   return modules;
 }
+
+bool registers_nccl(std::string_view text) noexcept {
+  for (std::size_t at = text.find("nccl", 1); at != std::string_view::npos; at = text.find("nccl", at + 4)) {
+    const char quote = text[at - 1];
+    if ((quote != '"' && quote != '\'') || at + 5 > text.size() || text[at + 4] != quote) continue;
+    std::size_t next = at + 5;
+    while (next < text.size() && is_blank(text[next])) ++next;
+    if (next < text.size() && text[next] == ':') {
+      do ++next;
+      while (next < text.size() && is_blank(text[next]));
+      // a class of the project's: its name begins with a capital, and True and None are no classes
+      const std::string_view rest = text.substr(std::min(next, text.size()));
+      if (!rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z' && !rest.starts_with("True") && !rest.starts_with("None") &&
+          !rest.starts_with("False"))
+        return true;
+      continue;
+    }
+    const std::size_t line = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    if (text.substr(line, at - line).find("register") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 namespace {
 
 std::string folder_of(std::string_view path) {

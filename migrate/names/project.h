@@ -18,6 +18,10 @@ namespace updraft::migrate::names {
 /// Modules of its import statements as written, relative ones with their dots; of `from m import a, b` m, m.a and m.b.
 std::vector<std::string> imported_modules(std::string_view text);
 
+/// Whether a source registers something of its own under the name of NCCL: @ENGINES.register("nccl"),
+/// {"nccl": NcclEngine}.
+bool registers_nccl(std::string_view text) noexcept;
+
 // The user's own modules: which import means which file, and what a module offers to others. Files are looked into
 // only when somebody asks, once, by any thread.
 
@@ -131,6 +135,9 @@ class Project {
   /// configuration that they read.
   bool beside_torch(const std::string& path) const { return beside_.contains(path); }
   void note_beside_torch(const std::string& path) { beside_.emplace(path, true); }
+  /// Whether the project has something of its own that is asked for by the name nccl.
+  bool registers_backends() const noexcept { return registers_backends_; }
+  void note_registered_backend() noexcept { registers_backends_ = true; }
   /// Whether a class's own method is to be renamed with the framework's.
   bool follows(const std::string& id, const std::string& method) const;
 
@@ -143,6 +150,7 @@ class Project {
   std::function<bool(const std::string& path)> wanted_;
   mutable std::unordered_map<std::string, std::unique_ptr<Source>> kept_sources_;
   mutable std::size_t kept_bytes_ = 0;  // of their texts
+  bool registers_backends_ = false;
   std::unordered_map<std::string, bool> doubtful_, methods_, flags_, beside_;
 };
 

@@ -1,11 +1,18 @@
 // Settings that mean a GPU (support/settings.h) as Python gives them: keywords, entries of dictionaries, attributes and
 // variables that are set, options of argparse.
+#include <array>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/source/words.h"
 #include "migrate/support/settings.h"
+#include "migrate/text/config/config.h"
+#include "migrate/text/sheet.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -54,8 +61,17 @@ class Settings {
   }
 
  private:
-  /// parser.add_argument("--attn_implementation", default="flash_attention_2")
+  /// parser.add_argument("--attn_implementation", default="flash_attention_2"), and a field of a dataclass:
+  /// attn_implementation: str = field(default="flash_attention_2")
   void option(NodeId keyword) {
+    const NodeId call = tree_.parent(tree_.parent(keyword)), assignment = tree_.parent(call);
+    if (tree_.kind(call) == Kind::Call && tree_.kind(assignment) == Kind::Assignment) {
+      const NodeId left = tree_.child(assignment, Field::Left), callee = tree_.child(call, Field::Function);
+      const std::string_view called =
+          tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+      if (tree_.kind(left) == Kind::Identifier && (called == "field" || called == "Field"))
+        return look(tree_.text(left), tree_.child(keyword, Field::Value));
+    }
     for (NodeId a : tree_.children(tree_.parent(keyword))) {
       std::string name;
       if (s_.module.plain_string(a, name) && name.starts_with("--")) {
@@ -92,7 +108,7 @@ class Settings {
     else if (kind != Kind::String || !s_.module.plain_string(value, text)) return;
     if (s_.claims.taken(value) || name.size() > 60) return;
     for (const Setting& setting : lookup_setting(plain_setting(name), text)) {
-      if (!setting.where.empty() || s_.kept(value)) continue;
+      if (!stands(setting.where, value) || s_.kept(value)) continue;
       // torch.backends.….allow_tf32 and its like have rules of their own
       if (of_torch(value)) return;
       Finding& f = report(setting, value, text);
@@ -102,6 +118,19 @@ class Settings {
       s_.claims.take(value);
       return;
     }
+  }
+
+  /// Whether a setting of the table means this place: a dictionary may be a configuration of DeepSpeed's.
+  bool stands(std::string_view where, NodeId value) const {
+    if (where.empty()) return true;
+    if (!where.starts_with("deepspeed:") || tree_.kind(tree_.parent(value)) != Kind::Pair ||
+        (!source::says(tree_.text(), "train_micro_batch_size_per_gpu") &&
+         !source::says(tree_.text(), "zero_optimization")))
+      return false;
+    const NodeId outer = tree_.parent(tree_.parent(tree_.parent(value)));
+    std::string key;
+    return tree_.kind(outer) == Kind::Pair && s_.module.plain_string(tree_.child(outer, Field::Key), key) &&
+           key == where.substr(10);
   }
 
   bool of_torch(NodeId value) const {
@@ -115,12 +144,138 @@ class Settings {
   const syntax::Tree& tree_;
 };
 
+// Configurations that a string holds: yaml.safe_load("""device: cuda""").
+
+/// Functions that read a configuration, and in which form.
+text::ConfigForm form_read_by(std::string_view api) noexcept {
+  struct Reader {
+    std::string_view api;
+    text::ConfigForm form;
+  };
+  using enum text::ConfigForm;
+  static constexpr auto known = std::to_array<Reader>({{"yaml.safe_load", Yaml},
+                                                       {"yaml.load", Yaml},
+                                                       {"yaml.full_load", Yaml},
+                                                       {"yaml.unsafe_load", Yaml},
+                                                       {"yaml.load_all", Yaml},
+                                                       {"json.loads", Json},
+                                                       {"yaml.safe_load_all", Yaml},
+                                                       {"orjson.loads", Json},
+                                                       {"ujson.loads", Json},
+                                                       {"tomllib.loads", Toml},
+                                                       {"tomli.loads", Toml},
+                                                       {"tomlkit.parse", Toml},
+                                                       {"toml.loads", Toml},
+                                                       {"tomlkit.loads", Toml},
+                                                       {"omegaconf.OmegaConf.create", Yaml},
+                                                       {"rtoml.loads", Toml}});
+  for (const Reader& r : known)
+    if (r.api == api) return r.form;
+  return None;
+}
+
+class HeldConfigurations {
+ public:
+  explicit HeldConfigurations(Sites& sites) : s_(sites), tree_(sites.tree()) {}
+
+  void call(NodeId call) {
+    const Value callee = s_.module.local(tree_.child(call, Field::Function));
+    const text::ConfigForm form = callee.what == What::Api ? form_read_by(callee.name) : text::ConfigForm::None;
+    if (form == text::ConfigForm::None) return;
+    std::vector<NodeId> found;
+    s_.module.sources(given(tree_.child(tree_.child(call, Field::Arguments), std::size_t{0})), found);
+    for (const NodeId id : found)
+      if (tree_.kind(id) == Kind::String && !s_.claims.taken(id) && !s_.kept(id) && read_.insert(id).second)
+        read(id, form);
+  }
+
+ private:
+  /// textwrap.dedent("…"), "…".strip(): the string within.
+  NodeId given(NodeId argument) const {
+    for (int depth = 0; depth < 3 && tree_.kind(argument) == Kind::Call; ++depth) {
+      const NodeId callee = tree_.child(argument, Field::Function);
+      const std::string_view method = tree_.kind(callee) == Kind::Attribute
+                                          ? tree_.text(tree_.child(callee, Field::Attribute))
+                                          : std::string_view();
+      if (s_.module.local(callee).is_api("textwrap.dedent") || s_.module.local(callee).is_api("inspect.cleandoc"))
+        argument = tree_.child(tree_.child(argument, Field::Arguments), std::size_t{0});
+      else if (method == "strip" || method == "lstrip" || method == "encode" || method == "format")
+        argument = tree_.child(callee, Field::Object);
+      else break;
+    }
+    return argument;
+  }
+
+  /// The bytes of a part of a string, escapes followed; false where one is not known here.
+  static bool content(std::string_view text, std::uint32_t begin, bool raw, bool formatted, text::Embedded& embedded) {
+    std::size_t from = 0;
+    const auto flush = [&](std::size_t to) {
+      if (from < to) embedded.same(text.substr(from, to - from), begin + from);
+    };
+    for (std::size_t at = 0; at + 1 < text.size();) {
+      const char c = text[at], next = text[at + 1];
+      const bool brace = formatted && (c == '{' || c == '}') && next == c;
+      if (!brace && (raw || c != '\\')) {
+        ++at;
+        continue;
+      }
+      flush(at);
+      if (brace || next == '\\' || next == '"' || next == '\'') embedded.unit({&next, 1}, begin + at, begin + at + 2);
+      else if (next == 'n') embedded.unit("\n", begin + at, begin + at + 2);
+      else if (next == 't') embedded.unit("\t", begin + at, begin + at + 2);
+      else if (next != '\n') return false;
+      from = at += 2;
+    }
+    flush(text.size());
+    return true;
+  }
+
+  void read(NodeId string, text::ConfigForm form) {
+    const std::string_view all = tree_.text();
+    const std::string_view prefix =
+        all.substr(tree_[string].begin, all.find_first_of("\"'", tree_[string].begin) - tree_[string].begin);
+    const bool raw = prefix.find_first_of("rR") != std::string_view::npos,
+               formatted = prefix.find_first_of("fF") != std::string_view::npos;
+    text::Embedded embedded;
+    for (const NodeId c : tree_.children(string)) {
+      if (tree_.kind(c) == Kind::Interpolation) embedded.filler("0");
+      if (tree_.kind(c) == Kind::StringContent && !content(tree_.text(c), tree_[c].begin, raw, formatted, embedded))
+        return;
+    }
+    embedded.encode_by([](std::string_view t, std::uint32_t, std::uint32_t) -> std::optional<std::string> {
+      if (t.find_first_of("\"'\\\n{}%") != std::string_view::npos) return std::nullopt;
+      return std::string(t);
+    });
+    text::Sheet sheet(all);
+    const Confidence most = npu_has_its_own(tree_, string) ? Confidence::Review : Confidence::Likely;
+    sheet.adopt(text::config(form, embedded.text(), {}, 1, most), embedded);
+    std::vector<Finding> found = sheet.take();
+    // what is said about devices and settings alone: commands and packages in there have readers of their own
+    std::erase_if(found, [](const Finding& f) {
+      return f.category == Category::Failure ||
+             !(f.rule.starts_with("TX20") || f.rule.starts_with("TX21") || f.rule.starts_with("TX22"));
+    });
+    if (found.empty()) return;
+    s_.claims.take(string);
+    std::move(found.begin(), found.end(), std::back_inserter(s_.findings));
+  }
+
+  Sites& s_;
+  const syntax::Tree& tree_;
+  std::set<NodeId> read_;
+};
+
 }  // namespace
 
 void settings(Sites& s) {
   if (!s.about_torch) return;
   Settings all(s);
   for (NodeId id = 0; id < s.tree().size(); ++id) all.visit(id);
+  const std::string_view text = s.tree().text();
+  if (!source::says(text, "load") && !source::says(text, "OmegaConf") && !source::says(text, "tomlkit")) return;
+  HeldConfigurations held(s);
+  for (NodeId id = 0; id < s.tree().size(); ++id)
+    if (s.tree().kind(id) == Kind::Call) held.call(id);
 }
 
 // Environment variables by name: os.environ["CUDA_VISIBLE_DEVICES"], os.getenv, dict(os.environ, NCCL_DEBUG="INFO").

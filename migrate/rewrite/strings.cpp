@@ -275,6 +275,16 @@ Context keyword(const Sites& s, NodeId keyword, rules::Value value, bool peer) {
       if (const NodeId text = first_content(tree, a); text != kNone && says(tree.text(text), value))
         return {"option", Confidence::Likely};
     }
+    // gr.Dropdown(choices=["cuda", "cpu"], value="cuda", label="device"): as its choices, or as it is labelled
+    for (NodeId a : tree.children(list)) {
+      if (a == keyword || tree.kind(a) != Kind::KeywordArgument) continue;
+      const NodeId other = tree.child(a, Field::Value);
+      const std::string_view role = tree.text(tree.child(a, Field::Name));
+      if (const NodeId text = tree.kind(other) == Kind::String ? first_content(tree, other) : kNone;
+          text != kNone && (role == "label" || role == "name") && says(tree.text(text), value))
+        return {"option", Confidence::Likely};
+      peer = peer || ((role == "choices" || role == "options") && has_peer(tree, other, value));
+    }
     return {"option", peer ? Confidence::Likely : Confidence::Review};
   }
   return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};

@@ -9,6 +9,7 @@
 
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/source/words.h"
 #include "migrate/text/values.h"
 
 namespace updraft::migrate::rewrite {
@@ -19,6 +20,7 @@ class Values {
   explicit Values(Sites& sites) : s_(sites), tree_(sites.tree()) {}
 
   void run() {
+    if (source::says(tree_.text(), "jax")) others();
     for (NodeId id = 0; id < tree_.size(); ++id)
       if (tree_.kind(id) == Kind::Call) call(id);
     for (int round = 0; round < 3 && !fresh_parameters_.empty(); ++round) callers();
@@ -33,6 +35,52 @@ class Values {
     const rules::Rule* rule;
     Confidence confidence;
   };
+
+  /// JAX's devices and platforms are no matter of torch's: what it is asked for stays.
+  void others() {
+    const auto of_jax = [&](NodeId call) {
+      if (tree_.kind(call) != Kind::Call) return false;
+      const Value callee = s_.module.local(tree_.child(call, Field::Function));
+      return callee.what == What::Api && (rules::under(callee.name, "jax") || rules::under(callee.name, "jaxlib"));
+    };
+    static const rules::Rule rule = [] {
+      rules::Rule r;
+      r.id = "PT223";
+      r.category = Category::Note;
+      r.message = {"JAX is asked for a GPU: nothing is published about JAX on NPU, so this stays as it is",
+                   "向 JAX 请求 GPU：无 JAX 在 NPU 上的支持情况资料，此处保持不变"};
+      return r;
+    }();
+    const auto leave = [&](NodeId expression) {
+      std::vector<NodeId> found;
+      s_.module.sources(expression, found);
+      for (const NodeId id : found) {
+        std::string text;
+        if (tree_.kind(id) != Kind::String || s_.claims.taken(id)) continue;
+        s_.claims.take(id);
+        if (s_.module.plain_string(id, text) && (text == "cuda" || text == "gpu" || text.starts_with("cuda,")))
+          s_.add(rule, id, Confidence::Certain);
+      }
+    };
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) == Kind::Comparison) {  // jax.default_backend() == "cuda"
+        bool asked = false;
+        for (const NodeId operand : tree_.children(id)) {
+          NodeId call = operand;  // jax.devices()[0].platform
+          while (tree_.kind(call) == Kind::Attribute || tree_.kind(call) == Kind::Subscript)
+            call = tree_.child(call, std::size_t{0});
+          asked = asked || of_jax(call);
+        }
+        for (const NodeId operand : tree_.children(id))
+          if (asked) leave(operand);
+      } else if (of_jax(id)) {
+        const NodeId list = tree_.child(id, Field::Arguments);
+        if (tree_.kind(list) != Kind::ArgumentList) continue;
+        for (const NodeId argument : tree_.children(list))
+          leave(tree_.kind(argument) == Kind::KeywordArgument ? tree_.child(argument, Field::Value) : argument);
+      }
+    }
+  }
 
   /// The name under which rules on arguments are found: of an attribute its own, of an imported name the original's.
   std::string callee_name(NodeId callee) const {
@@ -166,6 +214,10 @@ class Values {
       }
     }
     if (s_.kept(call) || npu_has_its_own(tree_, call)) return;
+    if (rule.category != Category::Change) {  // it only says so
+      s_.add(rule, call, confidence);
+      return;
+    }
     const bool in_place = rule.position == 0;
     const std::uint32_t at = in_place ? tree_[list].begin + 1 : tree_[list].end - 1;
     const std::string value = in_place ? rule.absent : rule.parameter + "=" + rule.absent;
@@ -407,7 +459,13 @@ class Values {
       if (!rule || !s_.applies(*rule) || s_.kept(id)) return;
       if (npu_has_its_own(tree_, id) || (value == rules::Value::Backend && hccl_has_its_own(tree_, id)))
         confidence = Confidence::Review;
-      s_.add(*rule, id, confidence).edits = std::move(edits);
+      // the project's own thing is asked for by that name, if it is not torch's
+      const names::Project* project = s_.module.project();
+      const bool registered = value == rules::Value::Backend && confidence == Confidence::Likely && project &&
+                              project->registers_backends();
+      Finding& f = s_.add(*rule, id, registered ? Confidence::Review : confidence);
+      f.edits = std::move(edits);
+      if (registered) text::says_registered(f.message);
       return;
     }
     path(id);
@@ -425,9 +483,11 @@ class Values {
     if (tree_.kind(content) != Kind::StringContent || tree_[content].first != kNone) return false;
     const std::string_view text = tree_.text(content);
     const std::size_t equals = text.find('=');
-    if (!text.starts_with("--") || equals == std::string_view::npos || text.find(' ') != std::string_view::npos)
-      return false;
+    if (equals == std::string_view::npos || text.find(' ') != std::string_view::npos) return false;
     if (up != Kind::List && up != Kind::Tuple && up != Kind::ArgumentList) return false;
+    const bool option = text.starts_with("--");
+    if (!option && (up == Kind::ArgumentList || equals == 0)) return false;
+    const bool overrides = option || of_overrides(tree_.parent(id));
     const auto judgement = text::judge(text.substr(0, equals), text.substr(equals + 1));
     if (!judgement || judgement->words.empty() || judgement->meaning == text::Meaning::Accelerator) return false;
     const rules::Value value =
@@ -436,12 +496,37 @@ class Values {
     if (!rule || !s_.applies(*rule)) return false;
     s_.claims.take(id);
     if (s_.kept(id)) return true;
-    Finding& f = s_.add(*rule, id, lower(judgement->confidence, Confidence::Likely));
+    const bool registered =
+        value == rules::Value::Backend && s_.module.project() && s_.module.project()->registers_backends();
+    Finding& f = s_.add(
+        *rule, id, registered || !overrides ? Confidence::Review : lower(judgement->confidence, Confidence::Likely));
+    if (registered) text::says_registered(f.message);
     const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
     for (const text::Word& w : judgement->words)
       f.edits.push_back({begin + static_cast<std::uint32_t>(w.begin), begin + static_cast<std::uint32_t>(w.end),
                          std::string(w.replacement)});
     return true;
+  }
+
+  /// Whether a list holds settings by name, as Hydra and its like take them: overrides=["device=cuda"],
+  /// OmegaConf.from_dotlist(["device=cuda"]), ["train.py", "device=cuda"].
+  bool of_overrides(NodeId list) const {
+    NodeId up = tree_.parent(list);
+    if (tree_.kind(up) == Kind::KeywordArgument) {
+      const std::string_view name = tree_.text(tree_.child(up, Field::Name));
+      if (name == "overrides" || name == "dotlist") return true;
+    }
+    if (tree_.kind(up) == Kind::ArgumentList) {
+      const std::string_view called = tree_.text(tree_.child(tree_.parent(up), Field::Function));
+      if (called.ends_with("from_dotlist") || called.ends_with("from_cli")) return true;
+    }
+    for (const NodeId item : tree_.children(list)) {
+      const std::string_view text = tree_.text(item);
+      if (tree_.kind(item) == Kind::String && text.size() > 3 &&
+          (text.substr(1).starts_with("--") || text.substr(0, text.size() - 1).ends_with(".py")))
+        return true;
+    }
+    return false;
   }
 
   /// re.match(r"cuda(:\d+)?$", device)

@@ -153,9 +153,12 @@ Triggers RuleSet::triggers(std::string_view framework) const {
         if (rule.value == Value::Backend) words.anywhere.emplace_back("nccl");
         if (rule.value == Value::Literal && rule.literal != "*") words.anywhere.push_back(rule.literal);
         // num_gpus is rarer than what takes it: .options
-        if (rule.category != Category::Change) words.names.push_back(rule.parameter);
-        else if (rule.value == Value::Literal && rule.literal == "*")
+        if (rule.category != Category::Change) {
+          // what is said of calls without the parameter is looked for where something else is to be found
+          if (rule.absent.empty()) words.names.push_back(rule.parameter);
+        } else if (!rule.absent.empty() || (rule.value == Value::Literal && rule.literal == "*")) {
           for (const std::string& name : rule.names) words.names.push_back(last_of(name));
+        }
         break;
     }
   }

@@ -28,6 +28,7 @@
 #include "migrate/support/settings.h"
 #include "migrate/support/tf_api.h"
 #include "migrate/text/file.h"
+#include "migrate/text/values.h"
 
 namespace updraft::migrate::run {
 namespace fs = std::filesystem;
@@ -242,7 +243,7 @@ class Run {
       if (e.kind == FileKind::Python) python_bytes += e.size;
     partial_ = facts_ && !options_.analysis && !options_.automatic && python_bytes >= kSmallProject;
     std::mutex mutex;
-    std::atomic<bool> flagged = false;
+    std::atomic<bool> flagged = false, registered = false;
     std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       const Entry& e = tree_.entries[i];
@@ -279,6 +280,11 @@ class Run {
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
+      }
+      if (facts_ && !registered && source::says(text, "nccl") && names::registers_nccl(text)) {
+        const std::lock_guard lock(mutex);
+        project_->note_registered_backend();
+        registered = true;
       }
       if (!flagged && flags.any(text)) {
         const std::lock_guard lock(mutex);
@@ -424,6 +430,12 @@ class Run {
                  !finding.rule.starts_with("TX33") && !finding.rule.starts_with("TX23") &&
                  !finding.rule.starts_with("TX1") && !finding.rule.starts_with("IO");
         });
+      if (project_->registers_backends())
+        for (Finding& finding : f.findings)
+          if ((finding.rule == "TX202" || finding.rule == "TX302") && finding.confidence == Confidence::Likely) {
+            finding.confidence = Confidence::Review;
+            text::says_registered(finding.message);
+          }
       rules::select(f.findings, text, options_.selection);
       for (Finding& finding : f.findings)
         finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;

@@ -147,7 +147,12 @@ class Dockerfile {
     std::size_t next = std::min(end + 1, text_.size());
     const std::string_view rest = text_.substr(word, end - word);
     if (keyword == "FROM") from(rest, word);
-    else if (keyword == "ENV" || keyword == "ARG") variables(rest, word);
+    else if (keyword == "HEALTHCHECK" && rest.find("CMD") != std::string_view::npos) {
+      word += rest.find("CMD") + 3;
+      while (word < end && blank(text_[word])) ++word;
+      if (word < end && text_[word] == '[') list(text_.substr(word, end - word), word);
+      else script(word, end, true);
+    } else if (keyword == "ENV" || keyword == "ARG") variables(rest, word);
     else if ((keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") && rest.starts_with("["))
       list(rest, word);
     else if (keyword == "RUN" && rest.find("<<") != std::string_view::npos) next = here(word, end, next);

@@ -136,4 +136,9 @@ Text reason(const Judgement& judgement, std::string_view key) {
           "NPU 在 PyTorch 中的设备类型是 npu" + (unsure ? "；请确认 " + k + " 是否表示设备" : std::string())};
 }
 
+void says_registered(Text& message) {
+  message.en += "; but the project registers something of its own as nccl: look whether that is asked for here";
+  message.zh += "；但本项目自行注册了名为 nccl 的对象：请确认此处是否指它";
+}
+
 }  // namespace updraft::migrate::text

@@ -38,5 +38,7 @@ std::optional<Judgement> judge(std::string_view key, std::string_view value);
 
 /// The sentence for a judgement.
 Text reason(const Judgement& judgement, std::string_view key);
+/// What is added to it where the project has something of its own under the name of a backend.
+void says_registered(Text& message);
 
 }  // namespace updraft::migrate::text

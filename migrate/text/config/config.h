@@ -131,6 +131,8 @@ class ConfigRules : public ConfigHandler {
   bool deepspeed_;           ///< the text looks like a configuration of DeepSpeed
   std::string_view option_;  ///< the element before, if it is an option: ["--device", "cuda"]
   std::size_t option_depth_ = 0;
+  std::string_view named_;  ///< the value of the last key `name`
+  std::size_t named_depth_ = 0;
 };
 
 }  // namespace updraft::migrate::text

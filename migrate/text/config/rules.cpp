@@ -188,6 +188,9 @@ namespace {
 
 /// What stands behind a variable that may be missing: ${oc.env:DEVICE,cuda}, ${DEVICE:-cuda}. Empty where nothing does.
 std::string_view instead(std::string_view raw) {
+  for (std::string_view wraps : {"${oc.decode:", "${oc.select:"})  // of another one
+    if (raw.starts_with(wraps) && raw.substr(wraps.size()).starts_with("${") && raw.ends_with('}'))
+      return instead(raw.substr(wraps.size(), raw.size() - wraps.size() - 1));
   if (!raw.starts_with("${") || !raw.ends_with('}') || raw.find("${", 2) != std::string_view::npos) return {};
   const bool resolver = raw.starts_with("${oc.env:") || raw.starts_with("${env:");
   const std::size_t at = resolver ? raw.find(',') : raw.find(":-");
@@ -235,7 +238,8 @@ bool ConfigRules::object(std::string_view key, const Scalar& value) {
           name + " 在 NPU 上没有对应接口" + (twin.note.zh.empty() ? "" : "：" + std::string(twin.note.zh))});
     return true;
   }
-  const bool imported = key == "_target_" || key == "class_path" || key == "target" || key == "_type_";
+  const bool imported =
+      key == "_target_" || key == "class_path" || key == "target" || key == "_type_" || key == "_component_";
   sheet_
       .change("TX208", std::min(imported ? Confidence::Likely : Confidence::Review, most_), value.begin, value.end,
               std::string(twin.npu),
@@ -260,6 +264,10 @@ bool ConfigRules::arguments(const KeyPath& path, const Scalar& value) {
     return true;
   }
   if (equals != std::string_view::npos && variable_name(value, equals, raw.substr(equals + 1))) return true;
+  // environment: ["DEVICE=cuda"] of a container
+  const std::string_view list = path.name();
+  if (equals != std::string_view::npos && (list == "environment" || list == "env" || list == "args"))
+    return device(raw.substr(0, equals), value, equals + 1);
   return !before.empty() && device(before, value, 0);
 }
 
@@ -296,10 +304,12 @@ bool ConfigRules::command(const KeyPath& path, const Scalar& value) {
   const std::string_view name = path.name();
   const bool text = value.style == Scalar::Style::Block || value.style == Scalar::Style::Folded;
   const std::string plain = plain_key(name);
-  const bool script = among(kCommandKeys, plain) || plain.ends_with("_command") || plain.ends_with("_cmd");
+  const bool pytest = plain == "addopts";  // options of a program that is not named
+  const bool script = pytest || among(kCommandKeys, plain) || plain.ends_with("_command") || plain.ends_with("_cmd");
   const bool element = !path.keys().empty() && path.keys().back() == "[]";
   std::vector<Finding> found;
   Embedded embedded;
+  if (pytest) embedded.filler("pytest ");
   if (value.style == Scalar::Style::Json && !value.direct) {
     if (!script) return false;
     embed_json(sheet_.text(), value.begin, value.end, embedded);
@@ -318,7 +328,7 @@ bool ConfigRules::command(const KeyPath& path, const Scalar& value) {
       std::replace_if(
           embedded.text().begin(), embedded.text().end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   }
-  if (embedded.text().empty()) return false;
+  if (value.raw.empty()) return false;
   ShellOptions options;
   options.depth = depth_ + 1;
   options.lines = !text;
@@ -358,6 +368,7 @@ bool ConfigRules::stands(std::string_view where, const KeyPath& path) const {
            head.find("distributed_type") != std::string_view::npos;
   }
   if (where == "parent:cudnn") return keys.size() > 1 && keys[keys.size() - 2] == "cudnn";
+  if (where == "deepspeed:amp") return deepspeed_ && path.is({"amp", "enabled"});
   if (where == "deepspeed:optimizer") return deepspeed_ && path.depth() >= 2 && path.begins({"optimizer"});
   return where == "deepspeed:fp16" && deepspeed_ && path.is({"fp16", "enabled"});
 }
@@ -365,12 +376,25 @@ bool ConfigRules::stands(std::string_view where, const KeyPath& path) const {
 void ConfigRules::containers(std::string_view name, const Scalar& value) {
   const std::string key = plain_key(name);
   const std::string_view v = value.raw;
+  if (key == "gres" && v.starts_with("gpu"))
+    note("TX333", Category::Note, value,
+         {"asks the scheduler for GPUs: ask for NPUs as your cluster names them (often npu:8)",
+          "向调度器申请 GPU：请按集群的名称申请 NPU（常为 npu:8）"});
+  else if (key == "options" && v.find("--gpus") != std::string_view::npos)
+    note("TX243", Category::Note, value,
+         {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e "
+          "ASCEND_VISIBLE_DEVICES=0-7",
+          "为容器分配 GPU：NPU 用 --device /dev/davinci0 …，或 Ascend 运行时的 -e ASCEND_VISIBLE_DEVICES=0-7"});
+  else if (key == "uses" && v.find("cuda") != std::string_view::npos)
+    note("TX242", Category::Note, value,
+         {"brings CUDA: take a runner or an image with CANN in its place",
+          "用于安装 CUDA：请改用带 CANN 的运行器或镜像"});
   if ((key == "image" || key.ends_with("_image") || key == "container" || key == "base") &&
       (v.starts_with("nvidia/") || v.find("nvcr.io/") != std::string_view::npos ||
        (v.find("cuda") != std::string_view::npos && v.find(':') != std::string_view::npos)))
     note("TX242", Category::Note, value,
          {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
-  else if ((key == "runtime" || key == "driver") && v == "nvidia")
+  else if ((key == "runtime" || key == "driver" || key == "runtimeclassname") && v == "nvidia")
     note("TX243", Category::Note, value,
          {"NVIDIA's container runtime: that of NPUs is ascend, with ASCEND_VISIBLE_DEVICES",
           "NVIDIA 容器运行时：NPU 为 ascend，并设置 ASCEND_VISIBLE_DEVICES"},
@@ -388,7 +412,18 @@ void ConfigRules::value(const KeyPath& path, const Scalar& value) {
   }
   if (packages(path, value) || arguments(path, value)) return;
   const std::string_view name = path.name();
-  if (name == "name" && variable_name(value, value.raw.size(), {})) return;
+  if (name == "name") {  // env: [{name: DEVICE, value: cuda}]
+    if (variable_name(value, value.raw.size(), {})) return;
+    named_ = value.raw;
+    named_depth_ = path.depth();
+  }
+  if (name == "value" && named_depth_ == path.depth() && device(named_, value, 0)) return;
+  // parameters: {device: {values: [cuda, cpu]}} of a sweep
+  const auto& keys = path.keys();
+  const auto own = std::find(keys.rbegin(), keys.rend(), name);
+  if ((name == "value" || name == "values") && own != keys.rend() && own + 1 != keys.rend() &&
+      device(*(own + 1), value, 0))
+    return;
   if (device(name, value, 0) || object(name, value)) return;
   frameworks(path, value);
   containers(name, value);

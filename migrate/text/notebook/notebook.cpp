@@ -78,7 +78,7 @@ class Masker {
         ++k;
         while (k < end && (text_[k] == ' ' || text_[k] == '\t')) ++k;
         if (k + 1 < end && text_[k] == '!' && text_[k + 1] != '=') {
-          magic(k, MagicLine::Kind::Shell, k + 1);
+          magic(k, MagicLine::Kind::Read, k + 1);
           return true;
         }
         if (k + 1 < end && text_[k] == '%' && is_name_byte(text_[k + 1])) {
@@ -480,11 +480,15 @@ class Migration {
     if (line.kind == MagicLine::Kind::Other || line.begin >= line.end) return;
     Embedded text = part(whole, json_, line.begin, line.end);
     text.encode_by(encode);
-    if (line.kind == MagicLine::Kind::Shell) {
+    if (line.kind == MagicLine::Kind::Shell || line.kind == MagicLine::Kind::Read) {
       ShellOptions options;
       options.lines = true;
       options.depth = depth_;
-      adopt(cell, line.begin, whole, shell(text.text(), python_, options), text);
+      std::vector<Finding> found = shell(text.text(), python_, options);
+      if (line.kind == MagicLine::Kind::Read)
+        for (Finding& f : found)
+          if (f.rule == "TX321") f.confidence = Confidence::Review;  // what reads it knows nvidia-smi's output
+      adopt(cell, line.begin, whole, std::move(found), text);
       return;
     }
     // %env NAME=value, %env NAME value

@@ -31,6 +31,7 @@ bool keeps_python(std::string_view magic);
 struct MagicLine {
   enum class Kind : std::uint8_t {
     Shell,     ///< !command, %pip install, %run train.py
+    Read,      ///< name = !command, whose output the cell goes on with
     Variable,  ///< %env NAME=value or NAME value: begin is at NAME
     Other
   };

@@ -54,6 +54,7 @@ constexpr std::array<std::string_view, 6> kLaunchers = {"torchrun",   "accelerat
                                                         "horovodrun", "lightning",  "ray"};
 constexpr std::array<std::string_view, 9> kInstallers = {"pip", "pip3",   "conda", "mamba", "micromamba",
                                                          "uv",  "poetry", "pipx",  "pdm"};
+constexpr std::array<std::string_view, 4> kSystemInstallers = {"apt-get", "apt", "yum", "dnf"};
 constexpr std::array<std::string_view, 4> kSlurm = {"srun", "sbatch", "salloc", "qsub"};
 
 /// The length of NAME in NAME=…, NAME+=…, NAME[i]=…; 0: no assignment.
@@ -202,6 +203,8 @@ void ShellRules::variables(const ShellCommand& command) {
   const std::string_view first = program_name(words[0].text);
   const bool names = among(kTakesNames, first);
   bool leading = true;  // assignments before the command, or of export and its like
+  bool python = false;
+  const std::size_t code = code_of(command, python);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const ShellWord& w = words[i];
     const std::string_view text = w.text;
@@ -213,7 +216,7 @@ void ShellRules::variables(const ShellCommand& command) {
                               text.find(' ', value_at) != std::string_view::npos;
     if (command_text) inside(w, value_at, false);
     // NAME=… at the start, after a comma (--export=ALL,NAME=…) or an option's = ; once each
-    if (!(w.single && w.text.find(' ') != std::string::npos && !leading)) {
+    if (!(w.single && w.text.find(' ') != std::string::npos && !leading) && (code == 0 || i != code)) {
       for (std::size_t at = text.find('='); at != std::string_view::npos; at = text.find('=', at + 1)) {
         std::size_t end = at, begin;
         if (end > 0 && text[end - 1] == '+') --end;
@@ -420,11 +423,15 @@ void ShellRules::inside(const ShellWord& w, std::size_t from, bool python) {
   sheet_.adopt(shell(embedded.text(), python_, inner), embedded);
 }
 
-void ShellRules::nested(const ShellCommand& command) {
+/// The word of a command that is itself a command, or Python: bash -c "…", ssh host "…", tmux new -d "…"; 0: none.
+std::size_t ShellRules::code_of(const ShellCommand& command, bool& python) {
   const auto& words = command.words;
+  if (words.size() > 2 && program_name(words[0].text) == "tmux")
+    return words.back().quoted && words.back().text.find(' ') != std::string::npos ? words.size() - 1 : 0;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string_view program = program_name(words[i].text);
-    const bool python = is_python(program), shell_program = among(kShells, program) || program == "eval";
+    const bool shell_program = among(kShells, program) || program == "eval";
+    python = is_python(program);
     if (!python && !shell_program) continue;
     std::size_t code = 0;
     for (std::size_t k = i + 1; k < words.size(); ++k) {
@@ -438,10 +445,14 @@ void ShellRules::nested(const ShellCommand& command) {
         break;
       }
     }
-    if (code == 0) return;
-    inside(words[code], 0, python);
-    return;
+    return code;
   }
+  return 0;
+}
+
+void ShellRules::nested(const ShellCommand& command) {
+  bool python = false;
+  if (const std::size_t code = code_of(command, python); code > 0) inside(command.words[code], 0, python);
 }
 
 void ShellRules::here_document(const ShellCommand& command, std::size_t begin, std::size_t end, bool literal) {
@@ -526,7 +537,10 @@ void ShellRules::packages(const ShellCommand& command, std::size_t from) {
 
 void ShellRules::tools(const ShellCommand& command) {
   const auto& words = command.words;
-  bool docker = false, slurm = false;
+  bool docker = false, slurm = false, singularity = false;
+  const auto of_cuda = [](std::string_view image) {
+    return image.starts_with("pytorch/pytorch:") && image.find("cuda") != std::string_view::npos;
+  };
   for (std::size_t i = 0; i < words.size(); ++i) {
     const ShellWord& w = words[i];
     const std::string_view text = w.text, program = program_name(text);
@@ -534,6 +548,7 @@ void ShellRules::tools(const ShellCommand& command) {
     if (program == "docker" || program == "podman" || program == "nerdctl" || program == "docker-compose")
       docker = true;
     if (among(kSlurm, program)) slurm = true;
+    if (program == "singularity" || program == "apptainer") singularity = true;
     if (program == "nvidia-smi") {
       const bool lists = next == "-L" || next == "--list-gpus" || next.starts_with("--query-gpu");
       const std::string_view all = sheet_.text();
@@ -620,7 +635,13 @@ void ShellRules::tools(const ShellCommand& command) {
            {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e "
             "ASCEND_VISIBLE_DEVICES=0-7",
             "为容器分配 GPU：NPU 用 --device /dev/davinci0 …，或 Ascend 运行时的 -e ASCEND_VISIBLE_DEVICES=0-7"});
-    } else if (docker && (text.starts_with("nvidia/cuda") || text.starts_with("nvcr.io/"))) {
+    } else if (text == "--nv" && singularity) {
+      note("TX335", Category::Note, w.begin, w.end,
+           {"gives GPUs to the container: NPUs come by --bind of /dev/davinci0 … and of CANN's folders",
+            "为容器分配 GPU：NPU 用 --bind 绑定 /dev/davinci0 … 及 CANN 的目录"});
+    } else if ((docker && (text.starts_with("nvidia/cuda") || text.starts_with("nvcr.io/") || of_cuda(text))) ||
+               text.starts_with("docker://nvcr.io") || text.starts_with("docker://nvidia/") ||
+               (slurm && text.starts_with("--container-image=") && text.find("nvcr.io") != std::string_view::npos)) {
       note("TX336", Category::Note, w.begin, w.end,
            {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
     } else if (slurm && (text.find("gpu:") != std::string_view::npos || text.starts_with("--gpus") || text == "-G")) {
@@ -637,6 +658,15 @@ void ShellRules::tools(const ShellCommand& command) {
              {"a module of CUDA: on NPU source set_env.sh of CANN",
               "CUDA 的 module：NPU 上请 source CANN 的 set_env.sh"});
       }
+    } else if (among(kSystemInstallers, program)) {
+      for (std::size_t k = i + 1; k < words.size(); ++k) {
+        const std::string_view package = words[k].text;
+        if (package.starts_with("cuda-") || package == "cuda" || package.starts_with("libcudnn") ||
+            package.starts_with("libnccl") || package.starts_with("nvidia-"))
+          note("TX334", Category::Note, words[k].begin, words[k].end,
+               {"a package of CUDA: on NPU CANN takes its place", "CUDA 的软件包：NPU 上由 CANN 代替"});
+      }
+      return;
     } else if (among(kInstallers, program) && i + 1 < words.size()) {
       for (std::size_t k = i + 1; k < words.size() && k < i + 4; ++k) {
         const std::string_view verb = words[k].text;

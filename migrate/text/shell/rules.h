@@ -50,6 +50,7 @@ class ShellRules : public ShellHandler {
   void variables(const ShellCommand& command);
   void options(const ShellCommand& command);
   void comparisons(const ShellCommand& command);
+  static std::size_t code_of(const ShellCommand& command, bool& python);
   void nested(const ShellCommand& command);
   void inside(const ShellWord& word, std::size_t from, bool python);
   void tools(const ShellCommand& command);
