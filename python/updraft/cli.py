@@ -70,7 +70,8 @@ def _with_kinds(argv):
     return argv
 
 
-_WITH_VALUE = ("--devices", "--soc", "--threads", "--memory", "--fidelity", "--report", "--sanitize-report", "--sanitize-ignore")
+_WITH_VALUE = ("--devices", "--soc", "--threads", "--memory", "--fidelity", "--report", "--record", "--data", "--sanitize-report",
+               "--sanitize-ignore")
 
 
 def _run(args):
@@ -94,6 +95,10 @@ def _run(args):
     if args.find_nan:
         # torch_npu then calls operators in the thread whose Python lines are wanted
         env.update(UPDRAFT_FIND_NAN="1", TASK_QUEUE_ENABLE="0")
+    if not args.sanitize and (args.sanitize_report or args.sanitize_ignore):
+        print(t("updraft run: --sanitize-report and --sanitize-ignore go with --sanitize", "updraft run：--sanitize-report 和 --sanitize-ignore 需要 --sanitize"),
+              file=sys.stderr)
+        return 2
     if args.record or args.data:
         from updraft.record import command as record
 

@@ -18,10 +18,13 @@ def browser(tmp_path_factory):
         yield made
 
 
-HEADINGS = {("readiness", "en"): "Operators", ("readiness", "zh"): "算子", ("check", "en"): "Hyper-parameters", ("check", "zh"): "模型超参"}
+HEADINGS = {("readiness", "en"): "Operators", ("readiness", "zh"): "算子", ("check", "en"): "Hyper-parameters", ("check", "zh"): "模型超参",
+            ("sanitizer", "en"): "Two streams, no order"}
+TEXTS = {"dump": "output.0.npy", "precision_tool": "first divergence: MatMulV2_1"}
 
 
-@pytest.mark.parametrize("name, language", [("readiness", "en"), ("check", "en"), ("check", "zh"), ("compare", "en")])
+@pytest.mark.parametrize("name, language", [("readiness", "en"), ("check", "en"), ("check", "zh"), ("compare", "en"), ("sanitizer", "en"),
+                                            ("dump", "en"), ("precision_tool", "en")])
 @pytest.mark.timeout(300)
 def test_page(browser, tmp_path, name, language):
     page = pages.PAGES[name](tmp_path, language)
@@ -35,6 +38,7 @@ def test_page(browser, tmp_path, name, language):
         assert browser.run("document.documentElement.scrollWidth") <= width
     if (name, language) in HEADINGS:
         assert HEADINGS[name, language] in browser.run("[...document.querySelectorAll('h2')].map(x => x.innerText).join('\\n')")
+    assert TEXTS.get(name, "") in browser.run("document.body.innerText")
     if name == "compare":
         assert "First divergence: fc" in browser.run("document.body.innerText")
         browser.run("document.getElementById('bad').click()")

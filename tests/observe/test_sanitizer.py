@@ -263,6 +263,11 @@ def test_kinds_rules_and_status(program, tmp_path):
     code, said = status("--sanitize", "--sanitize-ignore", str(rules))
     assert code == 2 and "known.txt:1" in said
     assert status("--sanitize", "--sanitize-report", str(tmp_path / "none" / "x.html"))[0] == 2
+    for alone in ("--sanitize-report", "--sanitize-ignore"):
+        code, said = status(alone, str(tmp_path / "x.json"))
+        assert code == 2 and "go with --sanitize" in said
+    code, said = status("--record", str(tmp_path / "run"), "--sanitize")
+    assert code == 2 and "--record not with" in said
 
 
 def test_a_failing_command_keeps_its_status(program, tmp_path):

@@ -1,5 +1,7 @@
 // Raw records: what was written is read, and damage loses no more than what it hits.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -8,6 +10,7 @@
 
 #include "observe/profiling/export/operator.h"
 #include "observe/profiling/export/profile.h"
+#include "observe/profiling/export/text_file.h"
 #include "observe/profiling/writer.h"
 
 namespace updraft::profiling {
@@ -35,6 +38,35 @@ TaskRecord task(uint64_t id, uint64_t begun, uint64_t ended, std::string_view na
   t.name = text_id(name);
   t.index = -1;
   return t;
+}
+
+// Two exports of one profile in the same second give their files the same names.
+TEST(ProfilingExport, TwoProcessesWriteOneFile) {
+  char folder[] = "/tmp/updraft-export-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/table.csv";
+  {
+    TextFile mine(path);
+    mine << "whole\n";
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        TextFile other(path);
+        other << "whole\n";
+        other.done();
+        _exit(0);
+      } catch (const std::exception&) { _exit(1); }
+    }
+    int status = 1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_NO_THROW(mine.done());
+  }
+  std::ifstream read(path);
+  std::string text((std::istreambuf_iterator<char>(read)), {});
+  EXPECT_EQ(text, "whole\n");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ProfilingRecords, AreReadInOrder) {

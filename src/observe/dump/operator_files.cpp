@@ -39,7 +39,7 @@ std::string CallNumbers::next(const TaskEvent& task) {
 }
 
 OperatorFile::OperatorFile(FileWriter& writer, const TaskEvent& task, Place place, bool inputs, bool outputs)
-    : writer_(writer), inputs_(inputs), outputs_(outputs) {
+    : writer_(writer), outputs_(outputs) {
   FileHeader header;
   header.time = next_timestamp();
   header.op_name = place.name;

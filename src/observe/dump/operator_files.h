@@ -49,7 +49,7 @@ class OperatorFile {
 
   FileWriter& writer_;
   std::string path_, head_;
-  bool inputs_, outputs_;
+  bool outputs_;
   Buffer body_;
   size_t at_ = 0, bytes_ = 0;
   std::unique_ptr<FileWriter::Direct> direct_;

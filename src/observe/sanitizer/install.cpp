@@ -32,15 +32,20 @@ void write() {
     std::fprintf(stderr, "updraft: %s, for the sanitizer's report, cannot be written\n", path.c_str());
 }
 
-/// Frameworks leave streams, events and pools to the end of the process on purpose.
-bool owns_its_handles() {
-  for (const char* name : {"libtorch_npu.so", "libmindspore_ascend.so.2", "libonnxruntime_providers_cann.so",
-                           "_tf_adapter.so", "_npu_device_backends.so"})
-    if (void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {
-      dlclose(library);
-      return false;
-    }
-  return true;
+bool loaded(const char* name) {
+  void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+  if (library) dlclose(library);
+  return library;
+}
+
+/// Frameworks leave streams, events and pools to the end of the process on purpose; MindSpore's graphs also what their
+/// executors were made of.
+Recorder::Keeps kept() {
+  if (loaded("libmindspore_ascend.so.2")) return Recorder::Keeps::Plans;
+  for (const char* name :
+       {"libtorch_npu.so", "libonnxruntime_providers_cann.so", "_tf_adapter.so", "_npu_device_backends.so"})
+    if (loaded(name)) return Recorder::Keeps::Handles;
+  return Recorder::Keeps::Nothing;
 }
 
 [[maybe_unused]] const bool g_installed = [] {
@@ -64,7 +69,7 @@ bool owns_its_handles() {
                    [] { g_recorder->after_fork(g_writing, true); });
     std::atexit([] {
       if (g_recorder->idle_fork()) return;
-      g_recorder->finish(owns_its_handles());
+      g_recorder->finish(kept());
       write();
     });
   });

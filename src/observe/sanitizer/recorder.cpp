@@ -607,7 +607,8 @@ void Recorder::after_fork(std::mutex& writing, bool child) {
   mutex_.unlock();
 }
 
-void Recorder::finish(bool all) {
+void Recorder::finish(Keeps keeps) {
+  const bool all = keeps == Keeps::Nothing;
   {
     std::lock_guard lock(mutex_);
     guards_.release([](const Work&) { return true; });
@@ -637,6 +638,12 @@ void Recorder::finish(bool all) {
     if (!named.empty() && g.named.size() < kNamed) g.named.insert(named);
     for (const std::string& one : g.named) f.detail += (&one == &*g.named.begin() ? " " : ", ") + one;
   };
+  // Those of tensors are found by their common site: the next operator of the thread.
+  std::set<const Site*> plans;
+  if (keeps == Keeps::Plans)
+    for (const auto& [object, handle] : handles_)
+      if (handle.left && std::string_view(handle.kind) == "executor" && !handle.left(object, handle.value).empty())
+        plans.insert(handle.site.get());
   for (const auto& [object, handle] : handles_) {
     if (!handle.left) {
       if (all) add(handle.kind, handle.site, "", 0, "");
@@ -644,6 +651,7 @@ void Recorder::finish(bool all) {
     }
     // frameworks keep the plans of operators that come again
     if (!all && std::string_view(handle.kind) == "executor") continue;
+    if (plans.contains(handle.site.get())) continue;
     if (const std::string left = handle.left(object, handle.value); !left.empty())
       add(handle.kind, handle.site, handle.call, 0, left);
   }

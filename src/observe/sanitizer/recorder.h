@@ -37,8 +37,11 @@ class Recorder final : public Observer {
   void host_access(const void* at, int32_t device);
   /// Code of the host has touched a protected page, in whose thread this runs. False: it is none of ours.
   bool host_touched(const void* at, bool writes);
-  /// What is left at the end. `all`: streams and events, memory and executors as well as tensors and scalars.
-  void finish(bool all);
+  /// What a framework keeps to the end of the process on purpose: streams, memory and executors; and what those were
+  /// made of.
+  enum class Keeps { Nothing, Handles, Plans };
+  /// What is left at the end, without what is kept on purpose.
+  void finish(Keeps keeps);
 
   /// Around a fork, which other threads do not survive: the child begins with nothing that the parent did.
   /// `writing`: the lock of who writes the findings, which is taken between the recorder's and theirs.

@@ -484,13 +484,29 @@ TEST(SanitizerRecorder, HandlesThatAreLeft) {
   made.object = objects + 3;
   made.name = "executor";
   recorder.ordered(made);
-  recorder.finish(false);
+  recorder.finish(Recorder::Keeps::Handles);
   const auto json = nlohmann::json::parse(recorder.findings().json());
   ASSERT_EQ(json["findings"].size(), 1u);  // frameworks keep executors
   EXPECT_EQ(json["findings"][0]["items"], 2);
   EXPECT_EQ(json["findings"][0]["second"]["call"], "aclCreateTensor");
   const std::string detail = json["findings"][0]["detail"];
   EXPECT_EQ(detail, "Tensor FLOAT[1], FLOAT[2]");
+}
+
+TEST(SanitizerRecorder, APlanKeepsWhatItWasMadeOf) {
+  for (const bool plan : {false, true}) {
+    int objects[2];
+    Recorder recorder((1u << kKinds) - 1);
+    OrderEvent made{.what = OrderEvent::What::Made, .object = objects, .value = 1};
+    made.name = "Tensor";
+    made.left = described;
+    recorder.ordered(made);
+    made.object = objects + 1;
+    made.name = "executor";
+    if (plan) recorder.ordered(made);
+    recorder.finish(Recorder::Keeps::Plans);
+    EXPECT_EQ(recorder.findings().empty(), plan);
+  }
 }
 
 }  // namespace

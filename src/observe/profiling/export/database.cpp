@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "observe/profiling/export/metrics.h"
 #include "observe/profiling/export/tables.h"
+#include "observe/profiling/export/text_file.h"
 
 namespace updraft::profiling {
 namespace {
@@ -50,7 +51,7 @@ class Database {
   sqlite3* handle() const { return db_; }
 
  private:
-  std::string part() const { return path_ + ".part"; }
+  std::string part() const { return draft_of(path_); }
   const std::string path_;
   sqlite3* db_ = nullptr;
 };

@@ -167,7 +167,7 @@ std::vector<std::string> export_profile(const std::string& folder, const ExportO
       out.done();
     }
     for (const auto& entry : fs::directory_iterator(output))
-      if (!before.count(entry.path())) written.push_back(entry.path());
+      if (!before.count(entry.path()) && entry.path().extension() != ".part") written.push_back(entry.path());
     if (options.json_tables)
       for (const std::string& path : std::vector<std::string>(written))
         if (path.size() > 4 && path.substr(path.size() - 4) == ".csv") {

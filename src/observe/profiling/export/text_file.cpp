@@ -1,5 +1,7 @@
 #include "observe/profiling/export/text_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -11,8 +13,10 @@ namespace {
 constexpr int kWriteFile = 100004;  // ACL_ERROR_WRITE_FILE
 }
 
+std::string draft_of(const std::string& path) { return fmt::format("{}.{}.part", path, getpid()); }
+
 TextFile::TextFile(std::string path) : path_(std::move(path)) {
-  file_ = std::fopen((path_ + ".part").c_str(), "we");
+  file_ = std::fopen(draft_of(path_).c_str(), "we");
   if (!file_) throw Error(kWriteFile, "{} cannot be written: {}", path_, std::strerror(errno));
   text_.reserve(kFull + 4096);
 }
@@ -20,7 +24,7 @@ TextFile::TextFile(std::string path) : path_(std::move(path)) {
 TextFile::~TextFile() {
   if (!file_) return;
   std::fclose(file_);
-  std::remove((path_ + ".part").c_str());
+  std::remove(draft_of(path_).c_str());
 }
 
 void TextFile::flush() {
@@ -92,7 +96,7 @@ void TextFile::done() {
   flush();
   if (std::fclose(file_) != 0) failed_ = true;
   file_ = nullptr;
-  const std::string part = path_ + ".part";
+  const std::string part = draft_of(path_);
   if (failed_ || std::rename(part.c_str(), path_.c_str()) != 0) {
     const int why = errno;
     std::remove(part.c_str());

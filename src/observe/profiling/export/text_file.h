@@ -9,9 +9,12 @@
 
 namespace updraft::profiling {
 
+/// Where a file is written until it is whole: "PATH.PROCESS.part", since several may export the same profile at once.
+std::string draft_of(const std::string& path);
+
 class TextFile {
  public:
-  /// Writes to "PATH.part"; Throws Error 100004 when it cannot be made.
+  /// Writes to a draft. Throws Error 100004 when it cannot be made.
   explicit TextFile(std::string path);
   /// Without done() the file goes.
   ~TextFile();
