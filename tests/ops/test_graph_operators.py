@@ -15,8 +15,10 @@ from fused_cases import add_cases as add_fused_cases
 from graph import call, const, operators
 from language_cases import add_cases as add_language_cases
 from mindspore_cases import add_cases as add_mindspore_cases
+from special_cases import add_cases as add_special_cases
 from suite_cases import add_cases as add_suite_cases
 from optimizer_cases import add_cases as add_optimizer_cases
+from tensorflow_cases import add_cases as add_tensorflow_cases
 from training_cases import add_cases as add_training_cases
 
 UNRUN = Path(__file__).with_name("graph_unrun.txt")
@@ -605,7 +607,6 @@ for corners in (False, True):
     bilinear = lambda v, c=corners: F.interpolate(v, (9, 4), mode="bilinear", align_corners=c)  # noqa: E731
     case("ResizeBilinearV2", image, const([9, 4]), want=lambda v, s, f=bilinear: f(v), **how)
     case("ResizeBilinearV2Grad", r(2, 4, 9, 4), image, want=lambda g, v, f=bilinear: gradient(f, v, by=g), **how)
-case("ResizeBicubic", image, const([9, 4]), want=lambda v, s: F.interpolate(v, (9, 4), mode="bicubic"), half_pixel_centers=True)
 grid = r(2, 3, 4, 2, low=-1.0, high=1.0)
 sampled = lambda v, g: F.grid_sample(v, g, align_corners=False)  # noqa: E731
 case("GridSampler2D", image, grid, want=sampled)
@@ -665,6 +666,8 @@ add_adapter_cases(case, r)
 add_language_cases(case, r)
 add_mindspore_cases(case, r)
 add_suite_cases(case, r)
+add_special_cases(case, r)
+add_tensorflow_cases(case, r)
 
 
 @pytest.mark.parametrize("kind", sorted(CASES))
@@ -707,6 +710,36 @@ def test_dropout_keeps_what_its_mask_says():
     assert not torch.equal(*fresh)
 
 
+@pytest.mark.parametrize("kind", ["FractionalMaxPool", "FractionalAvgPool"])
+@pytest.mark.parametrize("how", [{}, {"pseudo_random": True}, {"overlapping": True}])
+def test_windows_of_two_sizes(kind, how):
+    images = r(2, 17, 20, 3)
+    for seed in range(1, 6):
+        y, rows, columns = call(kind, images, pooling_ratio=[1.0, 1.7, 1.44, 1.0], seed=seed, **how)
+        assert y.shape == (2, 10, 13, 3) and all(torch.equal(a, b) for a, b in zip((y, rows, columns), call(kind, images, pooling_ratio=[1.0, 1.7, 1.44, 1.0], seed=seed, **how)))
+        for at, size in ((rows, 17), (columns, 20)):
+            assert at[0] == 0 and at[-1] == size and set(at.diff().tolist()) == {1, 2}
+        more = int(how.get("overlapping", False))
+        reduce = torch.amax if "Max" in kind else torch.mean
+        want = torch.stack([torch.stack([reduce(images[:, a:b + more, c:d + more], (1, 2)) for c, d in zip(columns, columns[1:])], 1)
+                            for a, b in zip(rows, rows[1:])], 1)
+        torch.testing.assert_close(y, want)
+    drawn = {tuple(call(kind, images, pooling_ratio=[1.0, 1.7, 1.44, 1.0], **how)[2].tolist()) for _ in range(6)}
+    assert len(drawn) > 1
+    with pytest.raises(RuntimeError, match="pooling_ratio"):
+        call(kind, images, pooling_ratio=[1.0, 0.5, 1.44, 1.0])
+
+
+@pytest.mark.parametrize("noise", ["uniform", "gaussian"])
+def test_noise_around_a_glimpse(noise):
+    images = r(1, 6, 5, 2, low=3.0, high=5.0)
+    y, = call("ExtractGlimpse", images, const([60, 50]), torch.zeros(1, 2), uniform_noise=False, noise=noise)
+    torch.testing.assert_close(y[:, 27:33, 22:27], images, rtol=0, atol=0)
+    outside = torch.cat([y[:, :27].flatten(), y[:, 33:].flatten()])
+    assert images.min() <= outside.min() and outside.max() <= images.max() and len(outside.unique()) > 1000
+    assert abs(outside.mean() - images.mean()) < 0.2
+
+
 def test_sizes_that_values_decide_are_written_back():
     """What the V2 functions of aclop do: torch_npu reads the descriptions and makes its tensors shorter."""
     import torch_npu
@@ -736,7 +769,7 @@ def test_every_row_is_run_or_listed():
     unrun = set(UNRUN.read_text().split()) if UNRUN.exists() else set()
     rows_ = set(operators())
     assert not set(CASES) - rows_, f"no such rows: {set(CASES) - rows_}"
-    here = {"DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3", "DropOutGenMaskV4"}
+    here = {"FractionalAvgPool", "FractionalMaxPool", "DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3", "DropOutGenMaskV4"}
     missing = rows_ - set(CASES) - unrun - here - ELSEWHERE
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"

@@ -45,6 +45,16 @@ unary("Relu6 LeakyRelu", [INT32, INT64])
 unary("ZerosLike OnesLike", [BOOL], special=False)
 unary("Sqrt Rsqrt Log", positive=True)
 unary("Log1p", low=-0.9, high=5)
+unary("Digamma BesselI0e BesselI1e", [FLOAT, HALF, BF16])
+for p, v in [((3, 4), (3, 4)), ((3, 1), (4,)), ((), (5,)), ((0, 2), (2,))]:
+    for name in ["Igamma", "Igammac", "IgammaGradA"]:
+        case(name, REAL, lambda d, p=p, v=v: {"a": d(p, low=0.1, high=9), "x": d(v, low=0.0, high=15)})
+    case("Zeta", [FLOAT], lambda d, p=p, v=v: {"x": d(p, low=1.1, high=9), "q": d(v, low=0.1, high=15)})
+    if p == v or () == p:  # TensorFlow broadcasts numbers alone
+        case("Betainc", [FLOAT], lambda d, p=p, v=v: {"a": d(p, low=0.1, high=9), "b": d(v, low=0.1, high=9), "x": d(v, low=0.0, high=1)})
+for name in ["Igamma", "Igammac", "IgammaGradA"]:
+    case(name, [FLOAT], lambda d: {"a": d.of([0, 1, 1, -1, np.inf, 1, np.nan]), "x": d.of([1, 0, -1, 1, 1, np.inf, 1])})
+case("Zeta", [FLOAT], lambda d: {"x": d.of([1, 0.5, 2, 2, 3, 2.5, 2, 3]), "q": d.of([2, 2, 0, -1, -1, -1.5, -1.5, -1.5])})
 unary("LogicalNot", [BOOL], special=False)
 for shape in [(3,), (2, 3, 4), (0, 3), (17, 33), (2, 0)]:
     for name in ["Softmax", "LogSoftmax"]:
@@ -263,6 +273,44 @@ for half, corners in [(True, False), (False, False), (False, True)]:
         case("ResizeNearestNeighbor", NUMBER, lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
         case("ResizeBilinearGrad", REAL, lambda d, x=x, t=to, h=how: {"grads": d.float((x[0], *t, x[3])), "original_image": d(x), **h})
         case("ResizeNearestNeighborGrad", NUMBER, lambda d, x=x, t=to, h=how: {"grads": d((x[0], *t, x[3])), "size": x[1:3], **h})
+for half, corners in [(True, False), (False, False), (False, True)]:
+    how = dict(half_pixel_centers=half, align_corners=corners)
+    for x, to in [((2, 4, 5, 3), (8, 10)), ((1, 7, 6, 2), (3, 4)), ((1, 1, 1, 1), (3, 2)), ((2, 4, 5, 3), (1, 5))]:
+        case("ResizeBicubic", NUMBER, lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
+        case("ResizeBicubicGrad", [FLOAT], lambda d, x=x, t=to, h=how: {"grads": d((x[0], *t, x[3])), "original_image": d(x), **h})
+        if not half:
+            case("ResizeArea", NUMBER, lambda d, x=x, t=to, c=corners: {"images": d(x), "size": t, "align_corners": c})
+for kernel in ["lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic"]:
+    for smooth, scale, at in [(True, [0.5, 1.7], [0.3, -1.2]), (False, [2.1, 0.4], [-2.5, 1.0]), (True, [1.0, 1.0], [0.0, 0.0])]:
+        where = lambda d, s=scale, t=at: {"scale": d.float_of(s), "translation": d.float_of(t)}  # noqa: E731
+        case("ScaleAndTranslate", NUMBER, lambda d, k=kernel, s=smooth, w=where: {"images": d((2, 6, 7, 3)), "size": [5, 8], **w(d), "kernel_type": k, "antialias": s})
+        case("ScaleAndTranslateGrad", [FLOAT], lambda d, k=kernel, s=smooth, w=where: {"grads": d((2, 5, 8, 3)), "original_image": d((2, 6, 7, 3)), **w(d), "kernel_type": k, "antialias": s})
+for padding in ["SAME", "VALID"]:
+    for size, step, rate in [((3, 2), (2, 1), (1, 1)), ((2, 2), (1, 3), (2, 1)), ((1, 1), (2, 2), (1, 1))]:
+        how = dict(strides=[1, *step, 1], rates=[1, *rate, 1], padding=padding)
+        case("ExtractImagePatches", (*NUMBER, BOOL), lambda d, k=size, h=how: {"images": d((2, 6, 7, 3)), "ksizes": [1, *k, 1], **h})
+        case("Dilation2D", NUMBER, lambda d, k=size, h=how: {"input": d((2, 6, 7, 3)), "filter": d((*k, 3)), **h})
+        for name in ["Dilation2DBackpropInput", "Dilation2DBackpropFilter"]:
+            case(name, NUMBER, lambda d, k=size, h=how, n=name: d.dilated((2, 6, 7, 3), (*k, 3), h))
+    case("ExtractVolumePatches", NUMBER,
+         lambda d, p=padding: {"input": d((2, 4, 5, 6, 3)), "ksizes": [1, 2, 3, 2, 1], "strides": [1, 1, 2, 3, 1], "padding": p})
+    for x, k, s in [((2, 7, 6, 3), (3, 2), (2, 2)), ((1, 4, 4, 9), (2, 3), (1, 2))]:
+        how = dict(ksize=[1, *k, 1], strides=[1, *s, 1], padding=padding)
+        for t in ["int32", "int64"]:
+            case("MaxPoolWithArgmax", NUMBER, lambda d, x=x, h=how, t=t: {"input": d.distinct(x), **h, "Targmax": getattr(d.tf, t)})
+            for name in ["MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax"]:
+                case(name, NUMBER, lambda d, x=x, h=how, t=t, n=name: d.pooled_at(n, x, {**h, "Targmax": getattr(d.tf, t)}))
+        case("MaxPoolGradGrad", NUMBER, lambda d, x=x, h=how: d.pooled("MaxPool", x, x, h))
+    case("MaxPool3DGradGrad", [FLOAT, BF16], lambda d, p=padding: d.pooled("MaxPool3D", (1, 4, 5, 6, 2), (1, 4, 5, 6, 2), dict(ksize=[1, 2, 3, 2, 1], strides=[1, 2, 2, 2, 1], padding=p)))
+for overlapping in [False, True]:
+    where = dict(row_pooling_sequence=[0, 2, 3, 5, 6], col_pooling_sequence=[0, 1, 3, 5], overlapping=overlapping)
+    case("FractionalAvgPoolGrad", [FLOAT, INT32, INT64], lambda d, w=where: {"orig_input_tensor_shape": [2, 6, 5, 3], "out_backprop": d((2, 4, 3, 3)), **w})
+    case("FractionalMaxPoolGrad", [FLOAT, INT32, INT64], lambda d, w=where: d.fractions((2, 6, 5, 3), w))
+for centered in [True, False]:
+    for normalized in [True, False]:
+        for at in [[0.0, 0.0], [1.0, -2.0], [0.3, 0.4], [-0.7, 0.6]]:
+            case("ExtractGlimpse", [FLOAT], lambda d, c=centered, n=normalized, a=at: {
+                "input": d((2, 6, 7, 3)), "size": [3, 4], "offsets": d.float_of([a, [0.1, 0.2]]), "centered": c, "normalized": n, "uniform_noise": False, "noise": "zero"})
 BOXES = [[0.1, 0.2, 0.7, 0.9], [0.9, 0.1, 0.2, 0.8], [-0.2, 0.1, 1.3, 0.5], [0.5, 0.5, 0.5, 0.5]]
 for method in ["bilinear", "nearest"]:
     for crop in [(3, 4), (1, 1)]:

@@ -71,11 +71,6 @@ IR_OP(ResizeNearestNeighborV2Grad, aclnnUpsampleNearest2dBackward, (In, grads), 
        last_two(*grads), from, kFromSizes, kFromSizes, y);
 }
 namespace {
-/// What is neither is TensorFlow's oldest rule, with pixels at their corners.
-void require_centres(const Op& op, bool align_corners, bool half_pixel_centers) {
-  op.require(align_corners != half_pixel_centers,
-             "attributes align_corners and half_pixel_centers are both {}, want one of them", align_corners);
-}
 void require_one_rule(const Op& op, bool align_corners, bool half_pixel_centers) {
   op.require(!align_corners || !half_pixel_centers, "attributes align_corners and half_pixel_centers are both true");
 }
@@ -127,13 +122,6 @@ IR_OP(SyncResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (I
   require_whole(op, src_start_w, dst_start_w);
   (void)size, (void)ori_image_size;
   bilinear_gradient(op, grads, original_image, align_corners, half_pixel_centers, y, DType::Float);
-}
-IR_OP(ResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y), (Bool, align_corners, false),
-      (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
-  require_centres(op, align_corners, half_pixel_centers);
-  const Dims to = op.integers("size", size.handle);
-  ir::result(op, "y", *y, resized(op, *images, to), dtype);
-  call(op, "aclnnUpsampleBicubic2d", images, to, align_corners, kFromSizes, kFromSizes, y);
 }
 
 // --- linearly along one dimension, or by cubic curves along two ------------------------------------------------------
