@@ -162,7 +162,104 @@ def add_fractions(case, r):
                  want=lambda s, g, *_, f=pooled: gradient(lambda t: f(t, mean), image, by=g)[0])
 
 
+def sparse(rows):
+    """Rows of numbers as places, values and the shape of a sparse tensor."""
+    at = [[i, j] for i, row in enumerate(rows) for j in range(len(row))]
+    return torch.tensor(at).reshape(-1, 2), torch.tensor([v for row in rows for v in row]), [len(rows), max(len(row) for row in rows)]
+
+
+def edits(a, b):
+    if not a or not b:
+        return len(a) + len(b)
+    return min(edits(a[1:], b) + 1, edits(a, b[1:]) + 1, edits(a[1:], b[1:]) + (a[0] != b[0]))
+
+
+def add_sequences(case, r):
+    said, meant = [[1, 2, 3], [4], [], [5, 6, 7, 8], []], [[1, 3], [], [2, 2], [6, 7, 9, 8, 8], []]
+    (at, values, size), (to, truths, other) = sparse(said), sparse(meant)
+    for dtype in (torch.int64, torch.int32, torch.uint8, torch.float32):
+        for normalize in (True, False):
+            want = [0.0 if not a and not b else edits(a, b) / (len(b) if normalize else 1) if b or not normalize else torch.inf for a, b in zip(said, meant)]
+            case("EditDistance", at, values.to(dtype), const(size), to, truths.to(dtype), const(other), normalize=normalize, want=lambda *_, w=want: torch.tensor(w))
+    x = r(7, 3, 5)
+    labels, time = [[1, 2, 2], [0], [3, 1]], torch.tensor([7, 5, 6], dtype=torch.int32)
+    at, values, _ = sparse(labels)
+    loss = lambda v: F.ctc_loss(v.roll(1, -1).log_softmax(-1), values + 1, time.long(), torch.tensor([3, 1, 2]), reduction="none")  # noqa: E731
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-6), (torch.float16, 4e-3)):
+        case("CTCLoss", x.to(dtype), at, values.int(), time, tolerance=tolerance,
+             want=lambda v, *_: [loss(v.double()), gradient(loss, v, by=torch.ones(3))[0]])
+
+    def decoded(v, lengths, merged):
+        found = []
+        for n, steps in enumerate(lengths.tolist()):
+            best = v[:steps, n].argmax(-1).tolist()
+            found.append([k for t, k in enumerate(best) if k != v.shape[2] - 1 and not (merged and t and best[t - 1] == k)])
+        at, values, size = sparse(found)
+        sums = torch.stack([-v[:steps, n].amax(-1).sum() for n, steps in enumerate(lengths.tolist())])
+        return [at, values, torch.tensor(size), sums[:, None]]
+    again = torch.cat([x, x[-1:], x[-1:]])
+    for merged in (True, False):
+        case("CTCGreedyDecoder", again, torch.tensor([9, 4, 9], dtype=torch.int32), counted=True, merge_repeated=merged, want=lambda v, n, m=merged: decoded(v, n, m))
+    for dtype in (torch.int32, torch.int64, torch.float32):
+        ends = [const(v, dtype) for v in ([0, 5, 8, 9], [3, 5, 12, 2], [1, 1, 2, -3])]
+        rows = torch.tensor([0, 1, 2, 8, 10, 9, 6, 3]).to(dtype)
+        for number in (torch.int32, torch.int64):
+            case("RaggedRange", *ends, want=lambda *_, rows=rows: [torch.tensor([0, 3, 3, 5, 8]), rows], Tsplits=number)
+    case("RaggedRange", const(0.5, torch.float32), const([1.0, 2.0], torch.float32), const(0.4, torch.float32), Tsplits=torch.int64,
+         want=lambda *_: [torch.tensor([0, 2, 6]), torch.tensor([0.5, 0.9, 0.5, 0.9, 1.3, 1.7])])
+    first, second = r(2, 3), r(2, 2, 3)
+    for kind in ("DynamicStitch", "ParallelDynamicStitch"):
+        for dtype in (torch.float32, torch.int8, torch.float64):
+            a, b = (first * 9).to(dtype), (second * 9).to(dtype)
+            case(kind, const([4, 1], torch.int32), const([[0, 2], [3, 6]], torch.int32), a, b, N=2,
+                 want=lambda i, j, a, b: torch.stack([b[0, 0], a[1], b[0, 1], b[1, 0], a[0], torch.zeros(3, dtype=a.dtype), b[1, 1]]))
+    case("DynamicStitch", const([1, 0], torch.int32), const([1], torch.int32), first, second[0, :1], N=2, want=lambda i, j, a, b: torch.stack([a[1], b[0]]))
+
+
+def add_suppression(case, r):
+    corner, size = r(2, 9, 2, 2, low=-0.2, high=0.9), r(2, 9, 2, 2, low=0.1, high=0.5)
+    boxes, scores = torch.cat([corner, corner + size], -1), r(2, 9, 2, low=0.0, high=1.0)
+
+    def overlap(a, b):
+        common = (torch.minimum(a[2:], b[2:]) - torch.maximum(a[:2], b[:2])).clamp_min(0).prod()
+        return common / ((a[2:] - a[:2]).prod() + (b[2:] - b[:2]).prod() - common)
+
+    def best(score, apart, most, least):
+        found = []
+        for i in score.argsort(descending=True).tolist():
+            if score[i] > least and len(found) < most and all(apart(i, k) for k in found):
+                found.append(i)
+        return found
+
+    def combined(b, s, *_, padded, clip):
+        rows = [[], [], [], []]
+        for n in range(2):
+            found = []
+            for k in range(2):
+                of = b[n, :, min(k, b.shape[2] - 1)]
+                found += [(float(s[n, i, k]), k, of[i]) for i in best(s[n, :, k], lambda i, j, of=of: overlap(of[i], of[j]) <= 0.2, 3, 0.15)]
+            found.sort(key=lambda f: -f[0])
+            length = 6 if padded else 8
+            found = found[:length]
+            rest = length - len(found)
+            rows[0].append(torch.cat([torch.stack([f[2].clamp(0, 1) if clip else f[2] for f in found]), torch.zeros(rest, 4)]))
+            rows[1].append(torch.tensor([f[0] for f in found] + [0.0] * rest))
+            rows[2].append(torch.tensor([float(f[1]) for f in found] + [0.0] * rest))
+            rows[3].append(torch.tensor(len(found)))
+        return [torch.stack(v) for v in rows]
+    limits = const(3, torch.int32), const(8, torch.int32), torch.tensor(0.2), torch.tensor(0.15)
+    for padded, clip in ((False, True), (True, False)):
+        for b in (boxes, boxes[:, :, :1]):
+            case("CombinedNonMaxSuppression", b, scores, *limits, want=lambda *a, p=padded, c=clip: combined(*a, padded=p, clip=c), pad_per_class=padded, clip_boxes=clip)
+    shared, score = r(8, 8, low=0.0, high=1.0), r(8, low=0.0, high=1.0)
+    for most, limit, least in ((8, 0.5, 0.0), (2, 0.9, 0.0), (8, 0.6, 0.5)):
+        case("NonMaxSuppressionWithOverlaps", shared, score, const(most, torch.int32), torch.tensor(limit), torch.tensor(least), counted=True,
+             want=lambda o, s, *_, m=most, h=limit, low=least: torch.tensor(best(s, lambda i, k: o[i, k] <= h, m, low)))
+
+
 def add_cases(case, r):
+    add_sequences(case, r)
+    add_suppression(case, r)
     add_windows(case, r)
     add_places(case, r)
     add_fractions(case, r)

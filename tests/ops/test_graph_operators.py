@@ -740,6 +740,33 @@ def test_noise_around_a_glimpse(noise):
     assert abs(outside.mean() - images.mean()) < 0.2
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_truncated_normal(dtype):
+    y, = call("TruncatedNormal", const([200, 300]), dtype=dtype, seed=3)
+    assert y.dtype == dtype and y.shape == (200, 300) and y.double().abs().max() <= 2
+    assert abs(y.double().mean()) < 0.02 and abs(y.double().std() - 0.8796) < 0.01  # of the normal distribution between -2 and 2
+    assert torch.equal(y, call("TruncatedNormal", const([200, 300]), dtype=dtype, seed=3)[0])
+    assert not torch.equal(*(call("TruncatedNormal", const([200, 300]), dtype=dtype)[0] for _ in range(2)))
+
+
+@pytest.mark.parametrize("kind", ["UniformCandidateSampler", "LogUniformCandidateSampler"])
+def test_candidates(kind):
+    log = kind.startswith("Log")
+    chance = lambda k: torch.log1p(1 / (k.double() + 1)) / math.log1p(50) if log else torch.full(k.shape, 1 / 50).double()  # noqa: E731
+    classes = torch.tensor([[0, 49], [7, 3]])
+    drawn, of_true, of_drawn = call(kind, classes, num_true=2, num_sampled=20000, unique=False, range_max=50, seed=5)
+    counts = torch.bincount(drawn, minlength=50)
+    expected = chance(torch.arange(50)) * 20000
+    assert len(counts) == 50 and (counts - expected).abs().max() < 6 * expected.max() ** 0.5
+    torch.testing.assert_close(of_true, (chance(classes) * 20000).float())
+    torch.testing.assert_close(of_drawn, (chance(drawn) * 20000).float())
+    drawn, of_true, of_drawn = call(kind, classes, num_true=2, num_sampled=50, unique=True, range_max=50, seed=5)
+    assert drawn.sort().values.tolist() == list(range(50)) and (of_drawn <= 1).all() and (of_drawn > 0.5).all()
+    torch.testing.assert_close(of_true.flatten(), torch.stack([of_drawn[drawn == k][0] for k in classes.flatten()]))
+    with pytest.raises(RuntimeError, match="num_sampled is 51 and range_max 50"):
+        call(kind, classes, num_true=2, num_sampled=51, unique=True, range_max=50)
+
+
 def test_sizes_that_values_decide_are_written_back():
     """What the V2 functions of aclop do: torch_npu reads the descriptions and makes its tensors shorter."""
     import torch_npu
@@ -769,7 +796,7 @@ def test_every_row_is_run_or_listed():
     unrun = set(UNRUN.read_text().split()) if UNRUN.exists() else set()
     rows_ = set(operators())
     assert not set(CASES) - rows_, f"no such rows: {set(CASES) - rows_}"
-    here = {"FractionalAvgPool", "FractionalMaxPool", "DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3", "DropOutGenMaskV4"}
+    here = {"TruncatedNormal", "UniformCandidateSampler", "LogUniformCandidateSampler", "FractionalAvgPool", "FractionalMaxPool", "DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3", "DropOutGenMaskV4"}
     missing = rows_ - set(CASES) - unrun - here - ELSEWHERE
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"

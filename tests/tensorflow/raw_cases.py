@@ -328,7 +328,42 @@ NMS = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10
 for most, overlap, score in [(3, 0.5, 0.0), (6, 0.5, 0.4), (6, 0.9, 0.0), (0, 0.5, 0.0)]:
     case("NonMaxSuppressionV3", [FLOAT, HALF],
          lambda d, m=most, o=overlap, s=score: {"boxes": d.of(NMS), "scores": d.of([0.9, 0.75, 0.6, 0.95, 0.5, 0.3]), "max_output_size": m, "iou_threshold": o, "score_threshold": s})
+    case("NonMaxSuppressionWithOverlaps", [FLOAT],
+         lambda d, m=most, o=overlap, s=score: {"overlaps": d((6, 6), low=0.0, high=1.0), "scores": d((6,), low=0.0, high=1.0), "max_output_size": m, "overlap_threshold": o,
+                                                "score_threshold": s})
+for pad in [True, False]:
+    for clip in [True, False]:
+        for q in [1, 3]:
+            case("CombinedNonMaxSuppression", [FLOAT],
+                 lambda d, p=pad, c=clip, q=q: {"boxes": d((2, 6, q, 4), low=-0.5, high=1.5), "scores": d((2, 6, 3), low=0, high=1), "max_output_size_per_class": 3,
+                                                "max_total_size": 5, "iou_threshold": 0.2, "score_threshold": 0.2, "pad_per_class": p, "clip_boxes": c})
 for pad in [True, False]:
     case("CombinedNonMaxSuppression", [FLOAT],
          lambda d, p=pad: {"boxes": d.of(NMS)[None, :, None, :] / 100, "scores": d((1, 6, 3), low=0, high=1), "max_output_size_per_class": 3, "max_total_size": 5,
                            "iou_threshold": 0.5, "score_threshold": 0.2, "pad_per_class": p})
+
+# sequences
+for indices in [[[0, 2, 4], [1, 3]], [[3, 0], [0, 1, 2]], [[[0, 1], [3, 2]]], [[], [0]]]:
+    for name in ["DynamicStitch", "ParallelDynamicStitch"]:
+        if name == "DynamicStitch" or len({i for v in indices for i in v if not isinstance(i, list)}) == 5:  # else the order is nobody's
+            case(name, (*NUMBER, BOOL), lambda d, at=indices: {"indices": [d.tf.constant(i, d.tf.int32) for i in at], "data": [d((*np.shape(i), 3)) for i in at]})
+for starts, limits, deltas in [([0, 5, 8], [3, 5, 12], [1, 1, 2]), ([5], [0], [-2]), ([2, 3], [9, 1], [3, 3])]:
+    for splits in ["int32", "int64"]:
+        case("RaggedRange", [FLOAT, BF16, INT32, INT64], lambda d, a=starts, b=limits, c=deltas, t=splits: {
+            "starts": d.of(a), "limits": d.of(b), "deltas": d.of(c), "Tsplits": getattr(d.tf, t)})
+case("RaggedRange", [FLOAT], lambda d: {"starts": d.of([0.5, 1]), "limits": d.of(2), "deltas": d.of([0.25, 0.3])})
+for normalize in [True, False]:
+    case("EditDistance", (*NUMBER, BOOL), lambda d, n=normalize: {
+        "hypothesis_indices": d.tf.constant([[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]], d.tf.int64), "hypothesis_values": d.of([1, 2, 3, 4, 5]),
+        "hypothesis_shape": d.tf.constant([2, 2, 2], d.tf.int64), "truth_indices": d.tf.constant([[0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1], [1, 1, 2]], d.tf.int64),
+        "truth_values": d.of([2, 9, 4, 6, 5]), "truth_shape": d.tf.constant([2, 2, 3], d.tf.int64), "normalize": n})
+for merge in [True, False]:
+    for labels in [[1, 2, 0, 0, 2], [1, 1, 3, 0, 0]]:
+        for collapse in [True, False]:
+            case("CTCLoss", [FLOAT], lambda d, m=merge, v=labels, c=collapse: {
+                "inputs": d((6, 3, 5)), "labels_indices": d.tf.constant([[0, 0], [0, 1], [0, 2], [2, 0], [2, 1]], d.tf.int64), "labels_values": d.tf.constant(v, d.tf.int32),
+                "sequence_length": [6, 4, 5], "preprocess_collapse_repeated": c, "ctc_merge_repeated": m})
+    case("CTCGreedyDecoder", [FLOAT], lambda d, m=merge: {"inputs": d((7, 3, 4)), "sequence_length": [7, 0, 5], "merge_repeated": m})
+case("CTCLoss", [FLOAT], lambda d: {
+    "inputs": d((3, 3, 4)), "labels_indices": d.tf.constant([[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0], [2, 1]], d.tf.int64),
+    "labels_values": d.tf.constant([0, 1, 2, 1, 1, 0, 2], d.tf.int32), "sequence_length": [2, 2, 0], "ignore_longer_outputs_than_inputs": True})

@@ -78,7 +78,6 @@ constexpr Row kRows[] = {
     {"ExtractImagePatches", patches, "ExtractImagePatches"},
     {"ExtractVolumePatches", patches, "ExtractVolumePatches"},
     {"HSVToRGB", same, "HSVToRGB"},
-    {"NonMaxSuppressionWithOverlaps", same, "NonMaxSuppressionWithOverlaps"},
     {"RGBToHSV", same, "RGBToHSV"},
     {"ResizeArea", resize_by_area, "ResizeArea"},
     {"ResizeBicubic", resize_to_float, "ResizeBicubic"},
