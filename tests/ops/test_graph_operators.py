@@ -15,6 +15,7 @@ from fused_cases import add_cases as add_fused_cases
 from graph import call, const, operators
 from language_cases import add_cases as add_language_cases
 from mindspore_cases import add_cases as add_mindspore_cases
+from part_cases import add_cases as add_part_cases
 from special_cases import add_cases as add_special_cases
 from suite_cases import add_cases as add_suite_cases
 from optimizer_cases import add_cases as add_optimizer_cases
@@ -667,6 +668,7 @@ add_language_cases(case, r)
 add_mindspore_cases(case, r)
 add_suite_cases(case, r)
 add_special_cases(case, r)
+add_part_cases(case, r)
 add_tensorflow_cases(case, r)
 
 

@@ -367,3 +367,4 @@ for merge in [True, False]:
 case("CTCLoss", [FLOAT], lambda d: {
     "inputs": d((3, 3, 4)), "labels_indices": d.tf.constant([[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0], [2, 1]], d.tf.int64),
     "labels_values": d.tf.constant([0, 1, 2, 1, 1, 0, 2], d.tf.int32), "sequence_length": [2, 2, 0], "ignore_longer_outputs_than_inputs": True})
+case("CholeskyGrad", [FLOAT], lambda d: {"l": d.tf.linalg.band_part(d((2, 4, 4), low=0.5, high=1.5), -1, 0) + d.tf.eye(4), "grad": d((2, 4, 4))})

@@ -175,6 +175,27 @@ IR_OP(ResizeGradD, Resize, (In, grads), (Out, y), (Ints, original_size), (Ints, 
        y);
 }
 
+ABOUT(ResizeGrad, Vector, "Gradient of Resize", "Resize 的反向梯度")
+IR_OP(ResizeGrad, ResizeGrad, (In, grads), (OptIn, roi), (OptIn, scales), (In, original_size), (Out, y),
+      (Text, coordinate_transformation_mode, "half_pixel"), (Float, cubic_coeff_a, -0.75f), (Int, exclude_outside, 0),
+      (Float, extrapolation_value, 0), (Text, mode, "nearest"), (Text, nearest_mode, "round_prefer_floor")) {
+  (void)roi, (void)scales, (void)extrapolation_value;  // what lies where follows from the sizes
+  const Dims from = ir::shape_from(op, "original_size", original_size, *y);
+  ir::result(op, "y", *y, from, grads->dtype);
+  ir::want(op, "exclude_outside", exclude_outside, int64_t{0});
+  if (std::string_view(mode) == "nearest") {
+    ir::want(op, "nearest_mode", nearest_mode, "floor");
+    op.require(grads->rank == 4, "grads is {}, want [N, C, H, W]", describe(*grads));
+    return call(op, "aclnnUpsampleNearest2dBackward", grads, last_two(*grads), from, kFromSizes, kFromSizes, y);
+  }
+  ir::want(op, "cubic_coeff_a", cubic_coeff_a, -0.75f);
+  const aclIntArray none{};
+  const Curve c = curve_of(op, mode, coordinate_transformation_mode, Ints{&none}, *grads);
+  if (c.cubic)
+    return call(op, "aclnnUpsampleBicubic2dBackward", grads, last_two(*grads), from, c.corners, kFromSizes, kFromSizes, y);
+  call(op, "aclnnUpsampleLinear1dBackward", grads, Dims{grads->dims[2]}, from, c.corners, kFromSizes, y);
+}
+
 // --- sampling -----------------------------------------------------------------------------------------------------
 namespace {
 struct Sampling {
