@@ -12,9 +12,9 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::nu
 constexpr double kEps = std::numeric_limits<double>::epsilon(), kTiny = 1e-300;
 constexpr double kPi = std::numbers::pi;
 /// The even Bernoulli numbers from the second on: coefficients of asymptotic series.
-constexpr double kBernoulli[] = {1.0 / 6,         -1.0 / 30,  1.0 / 42,          -1.0 / 30,      5.0 / 66,
-                                 -691.0 / 2730,   7.0 / 6,    -3617.0 / 510,     43867.0 / 798,  -174611.0 / 330,
-                                 854513.0 / 138, -236364091.0 / 2730};
+constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,       1.0 / 42,       -1.0 / 30,
+                                 5.0 / 66,      -691.0 / 2730,   7.0 / 6,        -3617.0 / 510,
+                                 43867.0 / 798, -174611.0 / 330, 854513.0 / 138, -236364091.0 / 2730};
 
 double log_gamma(double x) {
   int sign = 0;  // std::lgamma writes its sign where all threads see it
@@ -154,8 +154,7 @@ double beta_factor(double a, double b, double x) {
     return std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x));
   const double n = a + b, mean = a / n;
   const double away = a * std::log1p((x - mean) / mean) + b * std::log1p((mean - x) / (b / n));
-  return std::sqrt(a * b / (2 * kPi * n)) *
-         std::exp(away + stirling_rest(n) - stirling_rest(a) - stirling_rest(b));
+  return std::sqrt(a * b / (2 * kPi * n)) * std::exp(away + stirling_rest(n) - stirling_rest(a) - stirling_rest(b));
 }
 
 double bessel(double x, double first, double order) {

@@ -1,5 +1,5 @@
-// Functions of mathematics that the standard library has not, in double: right to the last bits of a float, and to about
-// twelve digits of a double.
+// Functions of mathematics that the standard library has not, in double: right to the last bits of a float, and to
+// about twelve digits of a double.
 #pragma once
 
 namespace updraft::special {

@@ -1,7 +1,11 @@
 """Cases of graph operators that are functions of mathematics, against SciPy in float64."""
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy import special
+
+from adapter_cases import gradient
+from graph import const
 
 
 def add_cases(case, r):
@@ -40,3 +44,54 @@ def add_cases(case, r):
          want=lambda a, b, x: torch.from_numpy(special.betainc(*(v.double().numpy() for v in (a, b, x)))))
     case("Betainc", torch.tensor([1.0, 0.0, 2e3, 1.0]), torch.tensor([1.0, 1.0, 3e3, 1.0]), torch.tensor([0.0, 0.5, 0.41, 1.5]), tolerance=1e-6,
          want=lambda *_: torch.tensor([0.0, torch.nan, special.betainc(2e3, 3e3, np.float64(np.float32(0.41))), torch.nan]))
+    mindspores(case, r)
+
+
+def mindspores(case, r):
+    """Types of MindSpore's own."""
+    a, s = r(4, 1, low=0.05, high=20.0), r(4, 5, low=0.0, high=30.0)
+    case("CustIgamma", a, s, want=lambda p, v: torch.from_numpy(special.gammainc(p.double().numpy(), v.double().numpy())), tolerance=1e-6)
+    case("CustBesselI0", r(5, 4) * 10, want=lambda v: torch.from_numpy(special.i0(v.double().numpy())), tolerance=1e-6)
+    x = torch.cat([r(3, 4, low=0.1, high=8.0), torch.tensor([[-0.5, -1.5, 1e-2, 30.0]])])
+    for n in (0, 1, 2, 5):
+        case("CustPolygamma", const(n), x, want=lambda _, v, n=n: torch.polygamma(n, v.double()), tolerance=1e-5)
+    big = r(3, 4, low=2.0, high=9.0)
+    case("CustMvlgamma", big, p=3, want=lambda v: torch.mvlgamma(v.double(), 3), tolerance=1e-6)
+    case("CustMvlgammaGrad", r(3, 4, low=-1.0), big, p=3, want=lambda g, v: gradient(lambda t: torch.mvlgamma(t, 3), v, by=g)[0])
+    scores, target, weight = r(3, 4), torch.tensor([1, 0, 3]), r(4, low=0.5)
+    labels = torch.tensor([[1, 3, -1, 0], [0, -1, 2, 1], [2, 1, 0, 3]])
+    marks = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 0], [1, 1, 1, 1]])
+    for how in ("none", "mean", "sum"):
+        dy = r(3, low=-1.0) if how == "none" else torch.tensor(0.7)
+        for p, w in ((1, None), (2, weight)):
+            loss = lambda v, p=p, w=w, how=how: F.multi_margin_loss(v, target, p, 0.8, None if w is None else w.to(v.dtype), reduction=how)  # noqa: E731
+            rule = {"p": p, "margin": 0.8, "reduction": how}
+            case("CustMultiMarginLoss", scores, target, w, want=lambda v, *_, f=loss: f(v), **rule)
+            case("CustMultiMarginLossGrad", dy, scores, target, w, want=lambda g, v, *_, f=loss: gradient(f, v, by=g)[0], **rule)
+        case("CustMultilabelMarginLossGrad", dy, scores, labels, marks, reduction=how,
+             want=lambda g, v, *_, how=how: gradient(lambda t: F.multilabel_margin_loss(t, labels, reduction=how), v, by=g)[0])
+    points, dy = r(6, 3), r(15, low=-1.0)
+    for p in (1.0, 2.0, 3.0, float("inf")):
+        case("CustPdistGrad", dy, points, torch.pdist(points, p), p=p, want=lambda g, v, _, p=p: gradient(lambda t: torch.pdist(t, p), v, by=g)[0])
+    for offset, axes in ((0, (0, 1)), (1, (0, 2)), (-1, (2, 1))):
+        trace = lambda v, o=offset, a=axes: torch.diagonal(v, o, *a).sum(-1)  # noqa: E731
+        whole = torch.zeros(3, 4, 5)
+        case("CustTraceV2Grad", r(*trace(whole).shape), const([3, 4, 5]), const(offset), const(axes[0]), const(axes[1]),
+             want=lambda g, *_, f=trace: gradient(f, torch.zeros(3, 4, 5), by=g)[0])
+    photo = r(2, 4, 5, 3)
+    boxes, at = torch.tensor([[0.0, 0.0, 1.0, 1.0], [0.2, 0.1, 0.7, 0.9]]), torch.tensor([1, 0], dtype=torch.int32)
+
+    def crops(v, b):
+        grids = []
+        for y1, x1, y2, x2 in b:
+            steps = torch.arange(3).double() / 2, torch.arange(2).double()
+            ys, xs = ((low + (high - low) * t) * 2 - 1 for low, high, t in ((y1, y2, steps[0]), (x1, x2, steps[1])))
+            grids.append(torch.stack([xs[None].expand(3, 2), ys[:, None].expand(3, 2)], -1))
+        return F.grid_sample(v.double().permute(0, 3, 1, 2)[[1, 0]], torch.stack(grids), align_corners=True).permute(0, 2, 3, 1)
+    dy = r(2, 3, 2, 3, low=-1.0)
+    case("CustCropAndResize", photo, boxes, at, const([3, 2]), want=lambda v, b, *_: crops(v, b.double()))
+    case("CustCropAndResizeGradImage", dy, boxes, at, const([2, 4, 5, 3]), want=lambda g, b, *_: gradient(lambda v: crops(v, b.double()), photo, by=g)[0])
+    inner = torch.tensor([[0.13, 0.21, 0.83, 0.91], [0.22, 0.14, 0.71, 0.87]])  # no corner lies on a pixel, where there is no gradient
+    case("CustCropAndResizeGradBoxes", dy, photo, inner, at, want=lambda g, v, b, _: gradient(lambda t: crops(v, t), b, by=g)[0], tolerance=1e-3)
+    case("CustResizeBicubic", photo.permute(0, 3, 1, 2).contiguous(), const([9, 10]), half_pixel_centers=True, tolerance=3e-3,
+         want=lambda v, _: F.interpolate(v, (9, 10), mode="bicubic", antialias=True))

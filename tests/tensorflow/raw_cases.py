@@ -347,11 +347,6 @@ for indices in [[[0, 2, 4], [1, 3]], [[3, 0], [0, 1, 2]], [[[0, 1], [3, 2]]], [[
     for name in ["DynamicStitch", "ParallelDynamicStitch"]:
         if name == "DynamicStitch" or len({i for v in indices for i in v if not isinstance(i, list)}) == 5:  # else the order is nobody's
             case(name, (*NUMBER, BOOL), lambda d, at=indices: {"indices": [d.tf.constant(i, d.tf.int32) for i in at], "data": [d((*np.shape(i), 3)) for i in at]})
-for starts, limits, deltas in [([0, 5, 8], [3, 5, 12], [1, 1, 2]), ([5], [0], [-2]), ([2, 3], [9, 1], [3, 3])]:
-    for splits in ["int32", "int64"]:
-        case("RaggedRange", [FLOAT, BF16, INT32, INT64], lambda d, a=starts, b=limits, c=deltas, t=splits: {
-            "starts": d.of(a), "limits": d.of(b), "deltas": d.of(c), "Tsplits": getattr(d.tf, t)})
-case("RaggedRange", [FLOAT], lambda d: {"starts": d.of([0.5, 1]), "limits": d.of(2), "deltas": d.of([0.25, 0.3])})
 for normalize in [True, False]:
     case("EditDistance", (*NUMBER, BOOL), lambda d, n=normalize: {
         "hypothesis_indices": d.tf.constant([[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]], d.tf.int64), "hypothesis_values": d.of([1, 2, 3, 4, 5]),

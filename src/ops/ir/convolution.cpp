@@ -211,7 +211,7 @@ IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter),
         (Ints, output_padding, UPDRAFT_LIST ZEROS), (Int, offset_x, 0)) {                                             \
     require_no_offset(op, offset_w, offset_x);                                                                        \
     transposed(op, SPATIAL, *input_size, x, filter, bias, strides, pads, dilations, groups, data_format,              \
-               *output_padding, y);                                                                                    \
+               *output_padding, y);                                                                                   \
   }
 #define UPDRAFT_LIST(...) __VA_ARGS__
 TRANSPOSED(Conv2DTranspose, 2, "NHWC", (0, 0, 0, 0), 1, 1, 1, 1)

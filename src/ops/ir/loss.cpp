@@ -279,7 +279,8 @@ IR_OP(CosineEmbeddingLoss, CosineEmbeddingLoss, (In, x1), (In, x2), (In, target)
     const auto size = static_cast<size_t>(a.dims[a.rank - 1]);
     for (size_t i = 0; i < losses.size(); ++i) {
       double both = 0, first = kSmall, second = kSmall;
-      for (size_t k = i * size; k < (i + 1) * size; ++k) both += v[k] * w[k], first += v[k] * v[k], second += w[k] * w[k];
+      for (size_t k = i * size; k < (i + 1) * size; ++k)
+        both += v[k] * w[k], first += v[k] * v[k], second += w[k] * w[k];
       const double cosine = both / std::sqrt(first * second);
       losses[i] = sign[i] == 1 ? 1 - cosine : sign[i] == -1 ? std::max(0.0, cosine - least) : 0;
     }

@@ -328,8 +328,8 @@ IR_OP(MaxPool3DGradGrad, MaxPool3DGradGrad, (In, orig_x), (In, orig_y), (In, gra
 }
 
 // --- maxima with their places among all elements of an image ------------------------------------------------------
-// Places are those of TensorFlow, in the order rows, columns, channels. UINT16, the default, is the mask of a card, whose
-// values only the gradients read: here it holds the place within the window.
+// Places are those of TensorFlow, in the order rows, columns, channels. UINT16, the default, is the mask of a card,
+// whose values only the gradients read: here it holds the place within the window.
 namespace {
 
 struct Places {
@@ -400,23 +400,24 @@ IR_OP(MaxPoolWithArgmax, MaxPoolWithArgmax, (In, x), (Out, y), (Out, argmax), (I
   if (op.inferring() || y->empty()) return;
   const TensorView at = ir::temporary(op, DType::Int64, w.outputs());
   max_pool(op, 2, w, false, w.own(*y), &at);
-  op.launch([at, to = *argmax, p = Places(w, w.sizes[1]), even = w.even(), padded = w.x.dims[3] + w.before[1] + w.after[1]] {
-    const int64_t points = at.dims[2] * at.dims[3], n = at.numel();
-    const auto* from = at.as<int64_t>();
-    std::vector<int64_t> places(static_cast<size_t>(n));
-    const bool in_window = to.dtype == DType::UInt16;
-    parallel_for(n, 4096, [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) {  // of [N, H, W, C]
-        const int64_t channel = begin % p.channels, point = begin / p.channels % points;
-        const int64_t pixel = from[(begin / p.channels / points * p.channels + channel) * points + point];
-        // Positions are of the padded image where the padding is uneven.
-        const int64_t row = even ? pixel / p.width : pixel / padded - p.top,
-                      column = even ? pixel % p.width : pixel % padded - p.left;
-        places[static_cast<size_t>(begin)] = p.place(row, column, in_window, point, channel);
-      }
-    });
-    write_all(to, places);
-  });
+  op.launch(
+      [at, to = *argmax, p = Places(w, w.sizes[1]), even = w.even(), padded = w.x.dims[3] + w.before[1] + w.after[1]] {
+        const int64_t points = at.dims[2] * at.dims[3], n = at.numel();
+        const auto* from = at.as<int64_t>();
+        std::vector<int64_t> places(static_cast<size_t>(n));
+        const bool in_window = to.dtype == DType::UInt16;
+        parallel_for(n, 4096, [&](int64_t begin, int64_t end) {
+          for (; begin < end; ++begin) {  // of [N, H, W, C]
+            const int64_t channel = begin % p.channels, point = begin / p.channels % points;
+            const int64_t pixel = from[(begin / p.channels / points * p.channels + channel) * points + point];
+            // Positions are of the padded image where the padding is uneven.
+            const int64_t row = even ? pixel / p.width : pixel / padded - p.top,
+                          column = even ? pixel % p.width : pixel % padded - p.left;
+            places[static_cast<size_t>(begin)] = p.place(row, column, in_window, point, channel);
+          }
+        });
+        write_all(to, places);
+      });
 }
 ABOUT(MaxPoolGradWithArgmax, Vector, "Gradient of MaxPoolWithArgmax", "MaxPoolWithArgmax 的反向梯度")
 IR_OP(MaxPoolGradWithArgmax, MaxPoolGradWithArgmax, (In, x), (In, grad), (In, argmax), (Out, y), (Ints, ksize),

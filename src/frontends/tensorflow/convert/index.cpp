@@ -87,9 +87,6 @@ void stitch(Conversion& c) {
   c.require(c.inputs() == 2 * n && n > 0, "there are {} inputs, attribute N is {}", c.inputs(), n);
   c.result(c.row.ascend, {c.all(0, n), c.all(n)}, {{"N", static_cast<int64_t>(n)}});
 }
-void ranges(Conversion& c) {
-  c.result(c.row.ascend, c.operands(), {{"Tsplits", c.element_type("Tsplits", DType::Int64)}}, 2);
-}
 
 constexpr Row kRows[] = {
     {"Bucketize", bucketize, "Bucketize"},
@@ -108,7 +105,6 @@ constexpr Row kRows[] = {
     {"NonMaxSuppressionWithOverlaps", same, "NonMaxSuppressionWithOverlaps"},
     {"OneHot", one_hot, "OneHot"},
     {"ParallelDynamicStitch", stitch, "ParallelDynamicStitch"},
-    {"RaggedRange", ranges, "RaggedRange"},
     {"ScatterNd", same, "ScatterNd"},
     {"TensorScatterAdd", same, "TensorScatterAdd"},
     {"TensorScatterMax", same, "TensorScatterMax"},

@@ -1,5 +1,6 @@
-// The parts of a layer of attention as torch_npu has them fused: normalisation with the three products, scores of heads,
-// and their gradients. Matrices of tokens are [batch * length, heads * size]; heads are [batch, heads, length, size].
+// The parts of a layer of attention as torch_npu has them fused: normalisation with the three products, scores of
+// heads, and their gradients. Matrices of tokens are [batch * length, heads * size]; heads are [batch, heads, length,
+// size].
 #include "ops/ir/arithmetic.h"
 #include "ops/ir/shapes.h"
 
@@ -25,8 +26,8 @@ struct Heads {
 
 /// tokens @ kernel + bias into an output of heads, or of tokens again.
 void project(Op& op, const char* name, const TensorView& x, const In& kernel, const OptIn& bias, const Out& out) {
-  op.require(kernel->rank == 2 && kernel->dims[0] == x.dims[1], "the kernel of {} is {}, want a matrix of {} rows", name,
-             describe(*kernel), x.dims[1]);
+  op.require(kernel->rank == 2 && kernel->dims[0] == x.dims[1], "the kernel of {} is {}, want a matrix of {} rows",
+             name, describe(*kernel), x.dims[1]);
   const int64_t rows = x.dims[0], columns = kernel->dims[1];
   ir::suggest(op, *out, {rows, columns}, x.dtype);
   Dims split;

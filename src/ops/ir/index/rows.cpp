@@ -65,7 +65,8 @@ IR_OP(ArgMaxGrad, ArgMaxGrad, (In, var), (In, indices), (In, updates), (Out, y),
   call(op, "aclnnInplaceScatter", y, d, ir::reshaped(op, *wide, dims), ir::reshaped(op, *cast, dims), 0);
 }
 
-ABOUT(KVCacheMgr, Vector, "Writes cur [batch, heads, 1, size] into past at index of each batch", "按 index 将 cur 写入缓存 past")
+ABOUT(KVCacheMgr, Vector, "Writes cur [batch, heads, 1, size] into past at index of each batch",
+      "按 index 将 cur 写入缓存 past")
 IR_OP(KVCacheMgr, KVCacheMgr, (InOut, past), (In, cur), (In, index)) {
   op.require(past->rank == 4, "past is {}, want [batch, heads, length, size]", describe(*past));
   const int64_t step[] = {past->dims[0], past->dims[1], 1, past->dims[3]};
@@ -82,10 +83,11 @@ IR_OP(KVCacheMgr, KVCacheMgr, (InOut, past), (In, cur), (In, index)) {
   });
 }
 
-ABOUT(KMeansCentroids, MixCube, "Sums and counts of the rows of x that are nearest to each row of y, and their distances",
+ABOUT(KMeansCentroids, MixCube,
+      "Sums and counts of the rows of x that are nearest to each row of y, and their distances",
       "K-Means 一步：各中心的样本和、样本数及总距离")
-IR_OP(KMeansCentroids, KMeansCentroids, (In, x), (In, y), (In, sum_square_y), (OptIn, sum_square_x),
-      (Out, segment_sum), (Out, segment_count), (Out, kmean_total_sum), (Bool, use_actual_distance, false)) {
+IR_OP(KMeansCentroids, KMeansCentroids, (In, x), (In, y), (In, sum_square_y), (OptIn, sum_square_x), (Out, segment_sum),
+      (Out, segment_count), (Out, kmean_total_sum), (Bool, use_actual_distance, false)) {
   op.require(x->rank == 2 && y->rank == 2 && x->dims[1] == y->dims[1] && x->dtype == DType::Float &&
                  y->dtype == DType::Float && y->dims[0] > 0,
              "x is {} and y {}, want FLOAT points with as many coordinates", describe(*x), describe(*y));
@@ -104,7 +106,8 @@ IR_OP(KMeansCentroids, KMeansCentroids, (In, x), (In, y), (In, sum_square_y), (O
   op.launch([=, from = *x, near = *products, of_y = *sum_square_y, to_sum = *segment_sum, to_count = *segment_count,
              to_total = *kmean_total_sum] {
     const std::vector<float> points = floats_of(from), together = floats_of(near), own = floats_of(of_y);
-    const std::vector<float> added = given(squares) ? floats_of(squares) : std::vector<float>(points.size() ? static_cast<size_t>(rows) : 0, 0.0F);
+    const std::vector<float> added =
+        given(squares) ? floats_of(squares) : std::vector<float>(points.size() ? static_cast<size_t>(rows) : 0, 0.0F);
     std::vector<int64_t> nearest(static_cast<size_t>(rows));
     std::vector<float> distances(nearest.size());
     parallel_for(rows, std::max<int64_t>(1, 16384 / centres), [&](int64_t begin, int64_t end) {

@@ -8,11 +8,13 @@
 namespace updraft {
 
 ABOUT(ApplyAdagradDA, Vector, "One step of Adagrad by dual averaging", "对偶平均 Adagrad 单步更新")
-IR_OP(ApplyAdagradDA, ApplyAdagradDA, (InOut, var), (InOut, gradient_accumulator), (InOut, gradient_squared_accumulator),
-      (In, grad), (In, lr), (In, l1), (In, l2), (In, global_step), (Bool, use_locking, false)) {
+IR_OP(ApplyAdagradDA, ApplyAdagradDA, (InOut, var), (InOut, gradient_accumulator),
+      (InOut, gradient_squared_accumulator), (In, grad), (In, lr), (In, l1), (In, l2), (In, global_step),
+      (Bool, use_locking, false)) {
   (void)use_locking;
   for (const auto& [name, v] : {std::pair{"gradient_accumulator", *gradient_accumulator},
-                                {"gradient_squared_accumulator", *gradient_squared_accumulator}, {"grad", *grad}})
+                                {"gradient_squared_accumulator", *gradient_squared_accumulator},
+                                {"grad", *grad}})
     op.require_same_shape(name, v, "var", *var);
   for (const In& one : {lr, l1, l2, global_step})
     op.require(one->numel() == 1, "a rate or the step is {}, want one number", describe(*one));

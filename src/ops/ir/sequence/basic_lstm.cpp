@@ -50,7 +50,8 @@ TensorView tanh_slope(Op& op, const TensorView& a) { return rest(op, product(op,
 
 }  // namespace
 
-ABOUT(BasicLSTMCell, Cube, "One step of an LSTM: the new state and output, and its gates", "LSTM 单步：新状态、输出及各门")
+ABOUT(BasicLSTMCell, Cube, "One step of an LSTM: the new state and output, and its gates",
+      "LSTM 单步：新状态、输出及各门")
 IR_OP(BasicLSTMCell, BasicLSTMCell, (In, x), (In, h), (In, c), (In, w), (In, b), (OptIn, mask), (Out, ct), (Out, ht),
       (Out, it), (Out, jt), (Out, ft), (Out, ot), (Out, tanhct), (Float, keep_prob, 1.0f), (Float, forget_bias, 1.0f),
       (Bool, state_is_tuple, true), (Text, activation, "tanh")) {
@@ -89,8 +90,8 @@ IR_OP(BasicLSTMCellCStateGrad, BasicLSTMCellCStateGrad, (In, c), (In, dht), (In,
   (void)forget_bias;  // ft has it
   ir::want(op, "activation", activation, "tanh");
   op.require(c->rank == 2, "c is {}, want [batch, states]", describe(*c));
-  for (const auto& [name, v] : {std::pair{"dht", *dht}, {"dct", *dct}, {"it", *it}, {"jt", *jt}, {"ft", *ft},
-                                {"ot", *ot}, {"tanhct", *tanhct}})
+  for (const auto& [name, v] :
+       {std::pair{"dht", *dht}, {"dct", *dct}, {"it", *it}, {"jt", *jt}, {"ft", *ft}, {"ot", *ot}, {"tanhct", *tanhct}})
     op.require_same_shape(name, v, "c", *c);
   const TensorView i = as_float(op, *it), j = as_float(op, *jt), f = as_float(op, *ft), o = as_float(op, *ot),
                    bounded = as_float(op, *tanhct), of_h = as_float(op, *dht);
@@ -123,10 +124,10 @@ IR_OP(BasicLSTMCellInputGrad, BasicLSTMCellInputGrad, (In, dgate), (In, w), (Opt
 ABOUT(BasicLSTMCellWeightGrad, Cube, "Gradients of BasicLSTMCell for weights and bias",
       "BasicLSTMCell 对权重及偏置的反向梯度")
 IR_OP(BasicLSTMCellWeightGrad, BasicLSTMCellWeightGrad, (In, x), (In, h), (In, dgate), (Out, dw), (Out, db)) {
-  op.require(x->rank == 2 && h->rank == 2 && dgate->rank == 2 && x->dims[0] == dgate->dims[0] &&
-                 h->dims[0] == dgate->dims[0],
-             "x is {}, h {} and dgate {}, want matrices with a row for each sequence", describe(*x), describe(*h),
-             describe(*dgate));
+  op.require(
+      x->rank == 2 && h->rank == 2 && dgate->rank == 2 && x->dims[0] == dgate->dims[0] && h->dims[0] == dgate->dims[0],
+      "x is {}, h {} and dgate {}, want matrices with a row for each sequence", describe(*x), describe(*h),
+      describe(*dgate));
   const int64_t inputs = x->dims[1], states = h->dims[1];
   op.result("dw", *dw, {inputs + states, dgate->dims[1]}, x->dtype);
   op.result("db", *db, {dgate->dims[1]}, dgate->dtype);

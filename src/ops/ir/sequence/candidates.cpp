@@ -16,7 +16,8 @@ struct Draws {
 
   double chance(int64_t k) const {
     const auto n = static_cast<double>(k);
-    return logarithmic ? std::log1p(1 / (n + 1)) / std::log1p(static_cast<double>(range)) : 1 / static_cast<double>(range);
+    return logarithmic ? std::log1p(1 / (n + 1)) / std::log1p(static_cast<double>(range))
+                       : 1 / static_cast<double>(range);
   }
   template <class Random>
   int64_t next(Random& random) const {
@@ -78,12 +79,19 @@ IR_OP(UniformCandidateSampler, UniformCandidateSampler, (In, true_classes), (Out
   plan_draws(op, true_classes, {false, unique, num_sampled, range_max, seed, seed2}, num_true, sampled_candidates,
              true_expected_count, sampled_expected_count);
 }
-ABOUT(LogUniformCandidateSampler, AICPU, "Classes drawn with chances that fall as theirs do who are ordered by frequency",
+ABOUT(LogUniformCandidateSampler, AICPU,
+      "Classes drawn with chances that fall as theirs do who are ordered by frequency",
       "按对数均匀分布采样候选类别及其期望次数")
 IR_OP(LogUniformCandidateSampler, LogUniformCandidateSampler, (In, true_classes), (Out, sampled_candidates),
       (Out, true_expected_count), (Out, sampled_expected_count), (Int, num_true), (Int, num_sampled), (Bool, unique),
       (Int, range_max), (Int, seed, 0), (Int, seed2, 0)) {
   plan_draws(op, true_classes, {true, unique, num_sampled, range_max, seed, seed2}, num_true, sampled_candidates,
+             true_expected_count, sampled_expected_count);
+}
+IR_OP(CustLogUniformCandidateSampler, LogUniformCandidateSampler, (In, true_classes), (Out, sampled_candidates),
+      (Out, true_expected_count), (Out, sampled_expected_count), (Int, num_true), (Int, num_sampled), (Bool, unique),
+      (Int, range_max), (Int, seed, 0)) {
+  plan_draws(op, true_classes, {true, unique, num_sampled, range_max, seed, 0}, num_true, sampled_candidates,
              true_expected_count, sampled_expected_count);
 }
 

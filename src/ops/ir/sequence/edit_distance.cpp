@@ -78,8 +78,9 @@ IR_OP(EditDistance, EditDistance, (In, hypothesis_indices), (In, hypothesis_valu
                "{} is {} and its values {}, want {} coordinates for each value", name, describe(*indices),
                describe(*values), rank);
   };
-  op.require(hypothesis_values->dtype == truth_values->dtype, "hypothesis_values is {} and truth_values {}, want one type",
-             describe(*hypothesis_values), describe(*truth_values));
+  op.require(hypothesis_values->dtype == truth_values->dtype,
+             "hypothesis_values is {} and truth_values {}, want one type", describe(*hypothesis_values),
+             describe(*truth_values));
   const Dims one = op.integers("hypothesis_shape", hypothesis_shape.handle),
              other = op.integers("truth_shape", truth_shape.handle);
   op.require(one.size() == other.size() && one.size() >= 2,

@@ -101,8 +101,8 @@ IR_OP(RaggedRange, RaggedRange, (In, starts), (In, limits), (In, deltas), (Out, 
   size_t rows = 1;
   bool first = true;
   for (const In& v : {starts, limits, deltas}) {
-    op.require(v->rank <= 1 && v->dtype == starts->dtype, "starts, limits and deltas have {}, want numbers or vectors of one type",
-               describe(*v));
+    op.require(v->rank <= 1 && v->dtype == starts->dtype,
+               "starts, limits and deltas have {}, want numbers or vectors of one type", describe(*v));
     if (v->rank == 0) continue;
     op.require(first || static_cast<size_t>(v->dims[0]) == rows, "starts, limits and deltas have {} and {} rows", rows,
                v->dims[0]);
@@ -113,11 +113,13 @@ IR_OP(RaggedRange, RaggedRange, (In, starts), (In, limits), (In, deltas), (Out, 
              name_of(Tsplits));
   ir::result(op, "rt_nested_splits", *rt_nested_splits, {static_cast<int64_t>(rows) + 1}, Tsplits);
   if (is_integral(starts->dtype))
-    return plan_ranges(op, ranges_of(op, op.integers("starts", starts.handle), op.integers("limits", limits.handle),
-                                     op.integers("deltas", deltas.handle), rows),
+    return plan_ranges(op,
+                       ranges_of(op, op.integers("starts", starts.handle), op.integers("limits", limits.handle),
+                                 op.integers("deltas", deltas.handle), rows),
                        rt_nested_splits, rt_dense_values, starts->dtype);
-  plan_ranges(op, ranges_of(op, numbers_of(op, "starts", starts.handle), numbers_of(op, "limits", limits.handle),
-                            numbers_of(op, "deltas", deltas.handle), rows),
+  plan_ranges(op,
+              ranges_of(op, numbers_of(op, "starts", starts.handle), numbers_of(op, "limits", limits.handle),
+                        numbers_of(op, "deltas", deltas.handle), rows),
               rt_nested_splits, rt_dense_values, starts->dtype);
 }
 ABOUT(DynamicStitch, AICPU, "Rows of several tensors at the places that indices names", "按 indices 将多个张量的行拼合")

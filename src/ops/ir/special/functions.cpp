@@ -1,6 +1,8 @@
 // Functions of mathematics, element by element. They are computed in double and rounded once.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numbers>
 
 #include "base/parallel.h"
 #include "kernels/special_functions.h"
@@ -17,10 +19,11 @@ void require_floating(const Op& op, const char* name, const TensorView& v) {
   op.require(is_floating(v.dtype), "{} is {}, want numbers with a fraction", name, describe(v));
 }
 
-void each(Op& op, const In& x, const Out& y, double (*function)(double)) {
+template <class F>
+void each(Op& op, const In& x, const Out& y, F function, int64_t cost = kCost) {
   require_floating(op, "x", *x);
   op.result_like("y", *y, *x, x->dtype);
-  op.work(x->numel() * kCost);
+  op.work(x->numel() * cost);
   op.launch([from = *x, to = *y, function] {
     std::vector<double> v = linalg::gather(from);
     parallel_for(from.numel(), kGrain, [&](int64_t begin, int64_t end) {
@@ -69,6 +72,19 @@ void each_of(Op& op, const char* const (&names)[N], const In (&in)[N], const Out
   });
 }
 
+double factorial(int64_t n) { return std::tgamma(static_cast<double>(n) + 1); }
+/// f of x, x - 1/2, x - 1 and so on, `p` in all.
+template <class F>
+double halves(double x, int64_t p, F f) {
+  double sum = 0;
+  for (int64_t i = 0; i < p; ++i) sum += f(x - static_cast<double>(i) / 2);
+  return sum;
+}
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+
 }  // namespace
 
 ABOUT(Digamma, Vector, "The derivative of log gamma(x)", "log gamma(x) 的导数")
@@ -77,7 +93,8 @@ ABOUT(BesselI0e, Vector, "exp(-|x|) times the modified Bessel function of order 
 IR_OP(BesselI0e, BesselI0e, (In, x), (Out, y)) { each(op, x, y, special::bessel_i0e); }
 ABOUT(BesselI1e, Vector, "exp(-|x|) times the modified Bessel function of order 1", "指数缩放的一阶修正贝塞尔函数")
 IR_OP(BesselI1e, BesselI1e, (In, x), (Out, y)) { each(op, x, y, special::bessel_i1e); }
-ABOUT(Zeta, AICPU, "Hurwitz' zeta: the sum of 1 / (q + k)^x over all k from 0 on", "Hurwitz zeta 函数：1 / (q + k)^x 之和")
+ABOUT(Zeta, AICPU, "Hurwitz' zeta: the sum of 1 / (q + k)^x over all k from 0 on",
+      "Hurwitz zeta 函数：1 / (q + k)^x 之和")
 IR_OP(Zeta, Zeta, (In, x), (In, q), (Out, z)) { each_of(op, {"x", "q"}, {x, q}, z, special::zeta); }
 ABOUT(Igamma, AICPU, "The lower incomplete gamma function, of 0 to 1", "正则化下不完全伽马函数")
 IR_OP(Igamma, Igamma, (In, a), (In, x), (Out, z)) { each_of(op, {"a", "x"}, {a, x}, z, special::gamma_p); }
@@ -90,6 +107,36 @@ IR_OP(IgammaGradA, IgammaGradA, (In, a), (In, x), (Out, z)) {
 ABOUT(Betainc, AICPU, "The incomplete beta function, of 0 to 1", "正则化不完全贝塔函数")
 IR_OP(Betainc, Betainc, (In, a), (In, b), (In, x), (Out, z)) {
   each_of(op, {"a", "b", "x"}, {a, b, x}, z, special::beta_i);
+}
+
+// MindSpore's own types.
+IR_OP(CustIgamma, Igamma, (In, a), (In, x), (Out, z)) { each_of(op, {"a", "x"}, {a, x}, z, special::gamma_p); }
+ABOUT(CustBesselI0, AICPU, "The modified Bessel function of order 0", "零阶修正贝塞尔函数")
+IR_OP(CustBesselI0, CustBesselI0, (In, x), (Out, y)) {
+  each(op, x, y, [](double v) { return std::isinf(v) ? std::abs(v) : special::bessel_i0e(v) * std::exp(std::abs(v)); });
+}
+ABOUT(CustPolygamma, AICPU, "The derivative a of the digamma function", "digamma 函数的 a 阶导数")
+IR_OP(CustPolygamma, CustPolygamma, (In, a), (In, x), (Out, y)) {
+  const int64_t n = integer_of(op, "a", a.handle);
+  op.require(n >= 0, "a is {}, want 0 or more", n);
+  if (n == 0) return each(op, x, y, special::digamma);
+  const double factor = (n % 2 == 0 ? -1 : 1) * factorial(n);
+  each(op, x, y, [n, factor](double v) { return factor * special::zeta(static_cast<double>(n + 1), v); });
+}
+ABOUT(CustMvlgamma, AICPU, "The logarithm of the gamma function of p dimensions", "p 维对数伽马函数")
+IR_OP(CustMvlgamma, CustMvlgamma, (In, x), (Out, y), (Int, p)) {
+  op.require(p >= 1, "attribute p is {}, want 1 or more", p);
+  const double add = static_cast<double>(p * (p - 1)) / 4 * std::log(std::numbers::pi);
+  each(
+      op, x, y, [p, add](double v) { return add + halves(v, p, log_gamma); }, kCost * p);
+}
+ABOUT(CustMvlgammaGrad, AICPU, "Gradient of CustMvlgamma", "CustMvlgamma 的反向梯度")
+IR_OP(CustMvlgammaGrad, CustMvlgammaGrad, (In, y_grad), (In, x), (Out, x_grad), (Int, p)) {
+  op.require(p >= 1, "attribute p is {}, want 1 or more", p);
+  op.require_same_shape("y_grad", *y_grad, "x", *x);
+  op.result_like("x_grad", *x_grad, *x, x->dtype);
+  each_of(op, {"y_grad", "x"}, {y_grad, x}, x_grad,
+          [p](double g, double v) { return g * halves(v, p, special::digamma); });
 }
 
 }  // namespace updraft

@@ -98,14 +98,15 @@ float keys(float x, float) {
 }
 float mitchell(float x, float) {
   if (x >= 2) return 0;
-  return x >= 1 ? (((-7.0F / 18) * x + 2) * x - 10.0F / 3) * x + 16.0F / 9
-                : (((7.0F / 6) * x - 2) * x) * x + 8.0F / 9;
+  return x >= 1 ? (((-7.0F / 18) * x + 2) * x - 10.0F / 3) * x + 16.0F / 9 : (((7.0F / 6) * x - 2) * x) * x + 8.0F / 9;
 }
 constexpr Filter kFilters[] = {{"lanczos1", 1, lanczos},
                                {"lanczos3", 3, lanczos},
                                {"lanczos5", 5, lanczos},
                                {"gaussian", 1.5F, gaussian},
-                               {"box", 1, [](float x, float) { return x < 0.5F ? 1.0F : x == 0.5F ? 0.5F : 0.0F; }},
+                               {"box", 1, [](float x, float) { return x < 0.5F    ? 1.0F
+                                                                      : x == 0.5F ? 0.5F
+                                                                                  : 0.0F; }},
                                {"triangle", 1, [](float x, float) { return x < 1 ? 1 - x : 0.0F; }},
                                {"keyscubic", 2, keys},
                                {"mitchellcubic", 2, mitchell}};
@@ -176,6 +177,10 @@ IR_OP(ResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y),
     return PlaneTaps{cubic_taps(x.dims[2], to[0], align_corners, half_pixel_centers),
                      cubic_taps(x.dims[3], to[1], align_corners, half_pixel_centers)};
   });
+}
+IR_OP(CustResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y), (Bool, align_corners, false),
+      (Bool, half_pixel_centers, false)) {
+  call(op, "ResizeBicubic", images, size, y, align_corners, half_pixel_centers, ir::type_of(*y, DType::Float));
 }
 ABOUT(ResizeBicubicGrad, Vector, "Gradient of ResizeBicubic for the images", "ResizeBicubic 对图像的反向梯度")
 IR_OP(ResizeBicubicGrad, ResizeBicubicGrad, (In, grads), (In, original_image), (Out, y), (Bool, align_corners, false),

@@ -58,8 +58,8 @@ IR_OP(ExtractGlimpse, ExtractGlimpse, (In, x), (In, size), (In, offsets), (Out, 
   op.require(!x->empty(), "x is {}, want pixels", describe(*x));
   if (word == "uniform") call(op, "aclnnInplaceUniform", y, 0.0, 1.0, ir::fresh_seed(), 0);
   else if (word == "gaussian") call(op, "aclnnInplaceNormal", y, 0.0, 1.0, ir::fresh_seed(), 0);
-  op.launch([from = *x, where = *offsets, out = *y, places = Places{centered, normalized},
-             uniform = word == "uniform", gaussian = word == "gaussian"] {
+  op.launch([from = *x, where = *offsets, out = *y, places = Places{centered, normalized}, uniform = word == "uniform",
+             gaussian = word == "gaussian"] {
     const std::vector<float> pixels = floats_of(from), at = floats_of(where);
     std::vector<float> made = floats_of(out);  // noise
     const int64_t height = from.dims[1], width = from.dims[2], channels = from.dims[3];

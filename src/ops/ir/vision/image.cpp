@@ -192,7 +192,8 @@ IR_OP(ResizeGrad, ResizeGrad, (In, grads), (OptIn, roi), (OptIn, scales), (In, o
   const aclIntArray none{};
   const Curve c = curve_of(op, mode, coordinate_transformation_mode, Ints{&none}, *grads);
   if (c.cubic)
-    return call(op, "aclnnUpsampleBicubic2dBackward", grads, last_two(*grads), from, c.corners, kFromSizes, kFromSizes, y);
+    return call(op, "aclnnUpsampleBicubic2dBackward", grads, last_two(*grads), from, c.corners, kFromSizes, kFromSizes,
+                y);
   call(op, "aclnnUpsampleLinear1dBackward", grads, Dims{grads->dims[2]}, from, c.corners, kFromSizes, y);
 }
 

@@ -40,7 +40,8 @@ std::vector<int64_t> kept_of(size_t count, const double* scores, const Limits& l
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
     if (static_cast<int64_t>(found.size()) >= l.most) break;
-    if (std::ranges::none_of(found, [&](int64_t k) { return together(static_cast<size_t>(k), static_cast<size_t>(i)); }))
+    if (std::ranges::none_of(found,
+                             [&](int64_t k) { return together(static_cast<size_t>(k), static_cast<size_t>(i)); }))
       found.push_back(i);
   }
   return found;
@@ -83,7 +84,8 @@ IR_OP(NonMaxSuppressionV3, NonMaxSuppressionV3, (In, boxes), (In, scores), (In, 
     shape.set({n});
   });
 }
-ABOUT(NonMaxSuppressionWithOverlaps, AICPU, "The best of things that do not overlap, of which overlaps tells, the best first",
+ABOUT(NonMaxSuppressionWithOverlaps, AICPU,
+      "The best of things that do not overlap, of which overlaps tells, the best first",
       "按给定的重叠矩阵做非极大值抑制，最优者在前")
 IR_OP(NonMaxSuppressionWithOverlaps, NonMaxSuppressionWithOverlaps, (In, overlaps), (In, scores), (In, max_output_size),
       (In, overlap_threshold), (In, score_threshold), (Out, selected_indices)) {
@@ -107,12 +109,14 @@ IR_OP(NonMaxSuppressionWithOverlaps, NonMaxSuppressionWithOverlaps, (In, overlap
     l.score = linalg::gather(least)[0], l.scored = true;
     const std::vector<double> all = linalg::gather(scores), by = linalg::gather(shared);
     int64_t n = 0;
-    for (int64_t i : kept_of(all.size(), all.data(), l, [&](size_t a, size_t b) { return by[b * all.size() + a] > l.overlap; }))
+    for (int64_t i :
+         kept_of(all.size(), all.data(), l, [&](size_t a, size_t b) { return by[b * all.size() + a] > l.overlap; }))
       to[n++] = static_cast<int32_t>(i);
     shape.set({n});
   });
 }
-ABOUT(CombinedNonMaxSuppression, AICPU, "The best boxes of all classes, of each image, that do not overlap in their class",
+ABOUT(CombinedNonMaxSuppression, AICPU,
+      "The best boxes of all classes, of each image, that do not overlap in their class",
       "每幅图各类别非极大值抑制后合并的最优框")
 IR_OP(CombinedNonMaxSuppression, CombinedNonMaxSuppression, (In, boxes), (In, scores), (In, max_output_size_per_class),
       (In, max_total_size), (In, iou_threshold), (In, score_threshold), (Out, nmsed_boxes), (Out, nmsed_scores),
@@ -135,7 +139,8 @@ IR_OP(CombinedNonMaxSuppression, CombinedNonMaxSuppression, (In, boxes), (In, sc
   op.result("valid_detections", *valid_detections, {images}, DType::Int32);
   op.work(scores->numel() * 64);
   op.launch([=, from = *boxes, scored = scores->transpose(1, 2), limit = *iou_threshold, least = *score_threshold,
-             to_boxes = *nmsed_boxes, to_scores = *nmsed_scores, to_classes = *nmsed_classes, to_count = *valid_detections] {
+             to_boxes = *nmsed_boxes, to_scores = *nmsed_scores, to_classes = *nmsed_classes,
+             to_count = *valid_detections] {
     Limits l;
     l.most = of_class;
     l.overlap = linalg::gather(limit)[0];
@@ -152,7 +157,9 @@ IR_OP(CombinedNonMaxSuppression, CombinedNonMaxSuppression, (In, boxes), (In, sc
     for (int64_t image = 0; image < images; ++image) {
       std::vector<Found> found;
       for (int64_t k = 0; k < classes; ++k) {
-        const auto box = [&](int64_t i) { return corners.data() + ((image * n + i) * kinds + (kinds == 1 ? 0 : k)) * 4; };
+        const auto box = [&](int64_t i) {
+          return corners.data() + ((image * n + i) * kinds + (kinds == 1 ? 0 : k)) * 4;
+        };
         std::vector<Box> own;
         for (int64_t i = 0; i < n; ++i) own.push_back(box_of(box(i), false));
         const double* of_kind = all.data() + (image * classes + k) * n;

@@ -10,8 +10,8 @@ namespace {
 
 /// One row of the result: rows of the image first, in `line`, and then columns, each with its channels.
 template <class T>
-void make_row(const T* image, int64_t width, int64_t channels, const PixelTaps& rows, int64_t row, const PixelTaps& columns,
-              T* line, T* to) {
+void make_row(const T* image, int64_t width, int64_t channels, const PixelTaps& rows, int64_t row,
+              const PixelTaps& columns, T* line, T* to) {
   const int64_t length = width * channels;
   std::fill_n(line, length, T(0));
   for (int64_t k = rows.begin[static_cast<size_t>(row)]; k < rows.begin[static_cast<size_t>(row) + 1]; ++k) {

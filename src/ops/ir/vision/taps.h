@@ -1,5 +1,5 @@
-// Resizing along rows and columns by weights: each pixel of the result is a weighted sum of pixels of some rows and some
-// columns. The gradient is the same with the weights turned round.
+// Resizing along rows and columns by weights: each pixel of the result is a weighted sum of pixels of some rows and
+// some columns. The gradient is the same with the weights turned round.
 #pragma once
 #include <functional>
 #include <vector>
@@ -28,8 +28,8 @@ struct PlaneTaps {
   PixelTaps rows, columns;
 };
 
-/// `to` from `from`, both [N, C, H, W] or, with the channels last, [N, H, W, C]. make() is called when it runs. Sums are
-/// of FLOAT, of DOUBLE where `to` is.
+/// `to` from `from`, both [N, C, H, W] or, with the channels last, [N, H, W, C]. make() is called when it runs. Sums
+/// are of FLOAT, of DOUBLE where `to` is.
 void plan_taps(Op& op, const TensorView& from, const TensorView& to, bool last, std::function<PlaneTaps()> make);
 
 }  // namespace updraft

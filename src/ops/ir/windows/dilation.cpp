@@ -31,13 +31,18 @@ Dilation dilation_of(const Op& op, const In& x, const In& filter, const Ints& st
                      const char* padding, const Ints& pads, bool ceil_mode, const char* format) {
   op.require(filter->rank == 3, "filter is {}, want a value for each point and channel", describe(*filter));
   op.require(x->dtype == filter->dtype, "x is {} and filter {}, want one type", describe(*x), describe(*filter));
-  op.require(!is_complex(x->dtype) && x->dtype != DType::Bool, "x is {}, want numbers that have an order", describe(*x));
+  op.require(!is_complex(x->dtype) && x->dtype != DType::Bool, "x is {}, want numbers that have an order",
+             describe(*x));
   Dilation d;
   const bool last = std::string_view(format) == "NHWC";
   d.filter = last ? *filter : permute(*filter, Dims{1, 2, 0});
   d.w = ir::windows_of(op, 2, *x, format,
-                       {{d.filter.dims[0], d.filter.dims[1]}, *strides, *pads, *rates,
-                        ir::padding_of(op, "padding_mode", padding), ceil_mode});
+                       {{d.filter.dims[0], d.filter.dims[1]},
+                        *strides,
+                        *pads,
+                        *rates,
+                        ir::padding_of(op, "padding_mode", padding),
+                        ceil_mode});
   d.x = ir::channels_last(d.w.layout, *x);
   op.require(d.filter.dims[2] == d.channels(), "filter is {} and x {}: not as many channels", describe(*filter),
              describe(*x));
@@ -129,7 +134,8 @@ void plan_backward(Op& op, const Dilation& d, const In& grad, const In& like, co
 
 }  // namespace
 
-ABOUT(Dilation2D, Vector, "Largest of each window of x plus filter, by channels", "灰度膨胀：各窗口 x 加 filter 的最大值")
+ABOUT(Dilation2D, Vector, "Largest of each window of x plus filter, by channels",
+      "灰度膨胀：各窗口 x 加 filter 的最大值")
 IR_OP(Dilation2D, Dilation2D, (In, x), (In, filter), (Out, y), (Ints, strides), (Ints, rates),
       (Text, padding_mode, "SAME"), (Ints, pads, 0, 0, 0, 0), (Bool, ceil_mode, false), (Text, data_format, "NHWC")) {
   Dilation d = dilation_of(op, x, filter, strides, rates, padding_mode, pads, ceil_mode, data_format);

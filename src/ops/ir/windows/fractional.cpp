@@ -91,8 +91,8 @@ void plan_pool(Op& op, bool mean, const In& x, const Floats& ratio, bool pseudo,
              describe(*x));
   op.require(ratio.size() == 4 && ratio[0] == 1 && ratio[3] == 1,
              "attribute pooling_ratio has {} values, want 4, of which the first and the last are 1", ratio.size());
-  op.require(ratio[1] >= 1 && ratio[2] >= 1, "attribute pooling_ratio is {} for rows and {} for columns, want 1 or more",
-             ratio[1], ratio[2]);
+  op.require(ratio[1] >= 1 && ratio[2] >= 1,
+             "attribute pooling_ratio is {} for rows and {} for columns, want 1 or more", ratio[1], ratio[2]);
   const auto windows = [&](int d) {
     return static_cast<int64_t>(std::floor(static_cast<float>(x->dims[d]) / ratio[static_cast<size_t>(d)]));
   };

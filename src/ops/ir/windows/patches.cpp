@@ -52,13 +52,16 @@ void copy_window(const Volume& v, const char* image, int64_t point, int64_t pixe
 void plan_patches(Op& op, int spatial, const In& x, const Ints& ksizes, const Ints& strides, const Dims& rates,
                   const char* padding, const Out& y) {
   const auto rank = static_cast<size_t>(spatial) + 2;
-  op.require(ksizes.size() == rank && strides.size() == rank, "attributes ksizes and strides have {} and {} values, want {}",
-             ksizes.size(), strides.size(), rank);
+  op.require(ksizes.size() == rank && strides.size() == rank,
+             "attributes ksizes and strides have {} and {} values, want {}", ksizes.size(), strides.size(), rank);
   op.require(rates.empty() || rates.size() == rank, "attribute rates has {} values, want {}", rates.size(), rank);
   const ir::Padding how = ir::padding_of(op, "padding", padding);
   op.require(how != ir::Padding::Given, "attribute padding is \"{}\", want SAME or VALID", padding);
   const bool second = x.handle->format == kNchw || x.handle->format == kNcdhw;
-  const Windows w = ir::windows_of(op, spatial, *x, spatial == 2 ? second ? "NCHW" : "NHWC" : second ? "NCDHW" : "NDHWC",
+  const Windows w = ir::windows_of(op, spatial, *x,
+                                   spatial == 2 ? second ? "NCHW" : "NHWC"
+                                   : second     ? "NCDHW"
+                                                : "NDHWC",
                                    {*ksizes, *strides, {}, rates, how});
   Dims dims = w.outputs();
   dims[1] *= ir::count_of(w.kernel);
@@ -90,9 +93,9 @@ IR_OP(ExtractImagePatches, ExtractImagePatches, (In, x), (Out, y), (Ints, ksizes
       (Text, padding)) {
   plan_patches(op, 2, x, ksizes, strides, *rates, padding, y);
 }
-ABOUT(ExtractVolumePatches, Vector, "Windows of volumes, side by side in the channels", "取体数据的各窗口，并排置于通道维")
-IR_OP(ExtractVolumePatches, ExtractVolumePatches, (In, x), (Out, y), (Ints, ksizes), (Ints, strides),
-      (Text, padding)) {
+ABOUT(ExtractVolumePatches, Vector, "Windows of volumes, side by side in the channels",
+      "取体数据的各窗口，并排置于通道维")
+IR_OP(ExtractVolumePatches, ExtractVolumePatches, (In, x), (Out, y), (Ints, ksizes), (Ints, strides), (Text, padding)) {
   plan_patches(op, 3, x, ksizes, strides, {}, padding, y);
 }
 
