@@ -95,3 +95,23 @@ def mindspores(case, r):
     case("CustCropAndResizeGradBoxes", dy, photo, inner, at, want=lambda g, v, b, _: gradient(lambda t: crops(v, t), b, by=g)[0], tolerance=1e-3)
     case("CustResizeBicubic", photo.permute(0, 3, 1, 2).contiguous(), const([9, 10]), half_pixel_centers=True, tolerance=3e-3,
          want=lambda v, _: F.interpolate(v, (9, 10), mode="bicubic", antialias=True))
+    spectra(case, r)
+
+
+def spectra(case, r):
+    z, x = torch.complex(r(2, 4, 6, 5), r(2, 4, 6, 5, low=-1.0)), r(2, 4, 6, 5)
+    for n in (1, 2, 3):
+        dims = tuple(range(-n, 0))
+        for norm in ("backward", "forward", "ortho"):
+            how = {"signal_ndim": n, "norm": norm}
+            for v, tolerance in ((z, 1e-4), (z.to(torch.complex128), 1e-10)):
+                wide = lambda t: t.to(torch.complex128)  # noqa: E731
+                case("CustFFTWithSize", v, inverse=False, real=False, want=lambda t, d=dims, m=norm: torch.fft.fftn(wide(t), dim=d, norm=m), tolerance=tolerance, **how)
+                case("CustFFTWithSize", v, inverse=True, real=False, want=lambda t, d=dims, m=norm: torch.fft.ifftn(wide(t), dim=d, norm=m), tolerance=tolerance, **how)
+            case("CustFFTWithSize", x, inverse=False, real=True, want=lambda t, d=dims, m=norm: torch.fft.rfftn(t.double(), dim=d, norm=m), **how)
+            case("CustFFTWithSize", x, inverse=False, real=True, onesided=False, want=lambda t, d=dims, m=norm: torch.fft.fftn(t.double(), dim=d, norm=m), **how)
+            half = torch.fft.rfftn(r(2, 4, 6, 9), dim=dims)
+            case("CustFFTWithSize", half, inverse=True, real=True, signal_sizes=[2, 4, 6, 9][-n:], want=lambda t, d=dims, m=norm: torch.fft.irfftn(
+                t.to(torch.complex128), s=[2, 4, 6, 9][-len(d):], dim=d, norm=m), **how)
+            case("CustFFTWithSize", half, inverse=True, real=True, want=lambda t, d=dims, m=norm: torch.fft.irfftn(t.to(torch.complex128), dim=d, norm=m), **how)
+    case("CustFFTWithSize", (x * 9).int(), inverse=False, real=True, signal_ndim=1, want=lambda t: torch.fft.rfft(t.double()), tolerance=1e-4)

@@ -62,7 +62,14 @@ void drop_channels(Op& op, const In& x, int rank, float keep_prob, const Out& y,
   op.result_like("y", *y, *x, x->dtype);
   op.result_like("mask", *mask, *x, DType::Bool);
   if (op.inferring()) return;
-  op.launch([from = *x, to = *y, kept = *mask, seeds = Seeds(0, 0), keep = static_cast<double>(keep_prob)] {
+  op.launch([from = *x, to = *y, kept = *mask, seeds = Seeds(0, 0), keep_prob] {
+    const auto keep = static_cast<double>(keep_prob);
+    // What is kept is divided in the type of x, and so is what it is divided by.
+    alignas(16) char rounded[16];
+    const TensorView one = TensorView::contiguous(rounded, from.dtype, nullptr, 0);
+    write_all(one, std::vector<double>{keep});
+    const double divisor = gathered<double>(one)[0];
+    const bool wide = from.dtype == DType::Double;
     Generator g = seeds.generator();
     std::bernoulli_distribution chance(keep);
     std::vector<double> all = gathered<double>(from), marks(all.size());
@@ -71,7 +78,7 @@ void drop_channels(Op& op, const In& x, int rank, float keep_prob, const Out& y,
     for (size_t c = 0; c < channels; ++c) {
       const bool stays = chance(g);
       for (size_t i = c * each; i < (c + 1) * each; ++i) {
-        all[i] = stays ? all[i] / keep : 0;
+        all[i] = !stays ? 0 : wide ? all[i] / divisor : static_cast<double>(static_cast<float>(all[i] / divisor));
         marks[i] = stays ? 1 : 0;
       }
     }
