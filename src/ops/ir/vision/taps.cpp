@@ -8,24 +8,49 @@
 namespace updraft {
 namespace {
 
-/// One row of the result: rows of the image first, in `line`, and then columns, each with its channels.
+constexpr int64_t kSide = 16;  // numbers side by side, which the compiler adds as vectors
+
+/// to += weight * from, of `count` numbers.
 template <class T>
-void make_row(const T* image, int64_t width, int64_t channels, const PixelTaps& rows, int64_t row,
-              const PixelTaps& columns, T* line, T* to) {
-  const int64_t length = width * channels;
-  std::fill_n(line, length, T(0));
-  for (int64_t k = rows.begin[static_cast<size_t>(row)]; k < rows.begin[static_cast<size_t>(row) + 1]; ++k) {
-    const T weight = static_cast<T>(rows.weights[static_cast<size_t>(k)]);
-    const T* from = image + rows.at[static_cast<size_t>(k)] * length;
-    for (int64_t i = 0; i < length; ++i) line[i] += weight * from[i];
-  }
-  for (int64_t x = 0; x < columns.size(); ++x, to += channels) {
-    std::fill_n(to, channels, T(0));
-    for (int64_t k = columns.begin[static_cast<size_t>(x)]; k < columns.begin[static_cast<size_t>(x) + 1]; ++k) {
-      const T weight = static_cast<T>(columns.weights[static_cast<size_t>(k)]);
-      const T* from = line + columns.at[static_cast<size_t>(k)] * channels;
-      for (int64_t c = 0; c < channels; ++c) to[c] += weight * from[c];
+void add_scaled(T* __restrict to, const T* __restrict from, T weight, int64_t count) {
+  int64_t i = 0;
+  for (; i + kSide <= count; i += kSide)
+    for (int64_t k = 0; k < kSide; ++k) to[i + k] += weight * from[i + k];
+  for (; i < count; ++i) to[i] += weight * from[i];
+}
+/// The sum of the taps of pixel `at`, each of `count` numbers.
+template <class T>
+void take(const PixelTaps& taps, int64_t at, const T* from, int64_t count, T* to) {
+  std::fill_n(to, count, T(0));
+  for (auto k = static_cast<size_t>(taps.begin[static_cast<size_t>(at)]);
+       k < static_cast<size_t>(taps.begin[static_cast<size_t>(at) + 1]); ++k)
+    add_scaled(to, from + taps.at[k] * count, static_cast<T>(taps.weights[k]), count);
+}
+
+/// Rows of the result, up to kSide of one image: rows of the image first, and then columns, each with its channels.
+/// Where a pixel is one number, the pixels of a column of these rows lie side by side meanwhile.
+template <class T>
+void make_rows(const T* image, int64_t width, int64_t channels, const PlaneTaps& taps, int64_t row, int64_t count,
+               std::vector<T>& lines, T* to) {
+  const int64_t columns = taps.columns.size(), length = width * channels;
+  if (channels > 1) {
+    lines.resize(static_cast<size_t>(length));
+    for (int64_t r = 0; r < count; ++r) {
+      take(taps.rows, row + r, image, length, lines.data());
+      for (int64_t x = 0; x < columns; ++x, to += channels) take(taps.columns, x, lines.data(), channels, to);
     }
+    return;
+  }
+  lines.resize(static_cast<size_t>(width * (kSide + 1)));
+  T *line = lines.data(), *turned = line + width;
+  for (int64_t r = 0; r < count; ++r) {
+    take(taps.rows, row + r, image, width, line);
+    for (int64_t x = 0; x < width; ++x) turned[x * kSide + r] = line[x];
+  }
+  for (int64_t x = 0; x < columns; ++x) {
+    T made[kSide];
+    take(taps.columns, x, turned, kSide, made);
+    for (int64_t r = 0; r < count; ++r) to[r * columns + x] = made[r];
   }
 }
 
@@ -38,12 +63,14 @@ void run(const TensorView& from, const TensorView& to, bool last, const PlaneTap
   const int64_t channels = last ? from.dims[3] : 1, images = last ? from.dims[0] : from.dims[0] * from.dims[1];
   const int high = last ? 1 : 2;
   const int64_t in = from.dims[high] * from.dims[high + 1] * channels, width = from.dims[high + 1];
-  const int64_t rows = to.dims[high], out = to.dims[high + 1] * channels;
-  parallel_for(images * rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, out)), [&](int64_t begin, int64_t end) {
-    std::vector<T> line(static_cast<size_t>(width * channels));
-    for (; begin < end; ++begin)
-      make_row(read + begin / rows * in, width, channels, taps.rows, begin % rows, taps.columns, line.data(),
-               made.data + begin * out);
+  const int64_t rows = to.dims[high], out = to.dims[high + 1] * channels, parts = (rows + kSide - 1) / kSide;
+  parallel_for(images * parts, 1 + 16384 / (out * kSide), [&](int64_t begin, int64_t end) {
+    std::vector<T> lines;
+    for (; begin < end; ++begin) {
+      const int64_t image = begin / parts, row = begin % parts * kSide;
+      make_rows(read + image * in, width, channels, taps, row, std::min(kSide, rows - row), lines,
+                made.data + (image * rows + row) * out);
+    }
   });
   made.give();
 }
