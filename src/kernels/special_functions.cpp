@@ -206,6 +206,10 @@ double zeta(double s, double q) {
     if (s != std::floor(s)) return kNaN;
   }
   if (std::isinf(q)) return 0;
+  if (q < -20) {  // what is below 0 is, but for signs, the same sum from the other side
+    const double share = q - std::floor(q), below = zeta(s, 1 - share) - zeta(s, 1 - q);
+    return zeta(s, share) + (std::fmod(s, 2) == 0 ? below : -below);
+  }
   double sum = 0;
   for (int k = 0; k < 10 || q < 10; ++k, q += 1) {
     const double term = std::pow(q, -s);

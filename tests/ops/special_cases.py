@@ -39,6 +39,9 @@ def add_cases(case, r):
     # below 0 the sum has terms of both signs; at whole numbers it has a pole, which is infinite for even powers
     case("Zeta", torch.tensor([1.5, 2.0, 3.0, 2.0, 3.0]), torch.tensor([-0.5, -0.5, -0.5, -1.0, -1.0]), tolerance=1e-6, want=lambda s, q: torch.tensor([
         torch.nan, special.zeta(2, 0.5) + 4, special.zeta(3, 0.5) - 8, torch.inf, torch.nan]))
+    low = torch.tensor([-20.25, -1000.5, -4000000.5])  # the sum of all whole numbers between is nearly that of both sides
+    case("Zeta", torch.tensor([2.0, 2.0, 2.0]), low, tolerance=1e-5, want=lambda s, q: torch.tensor([
+        special.zeta(2, 0.75) + special.zeta(2, 0.25) - special.zeta(2, 21.25), special.zeta(2, 0.5) * 2 - special.zeta(2, 1001.5), special.zeta(2, 0.5) * 2]))
     case("Zeta", torch.tensor([1.0, 0.5]), torch.tensor([2.0, 2.0]), want=lambda s, q: torch.tensor([torch.inf, torch.nan]))
     case("Betainc", a, r(4, 5, low=0.1, high=9.0), r(5, low=0.0, high=1.0), tolerance=1e-6,
          want=lambda a, b, x: torch.from_numpy(special.betainc(*(v.double().numpy() for v in (a, b, x)))))

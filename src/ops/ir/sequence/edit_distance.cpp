@@ -85,6 +85,9 @@ IR_OP(EditDistance, EditDistance, (In, hypothesis_indices), (In, hypothesis_valu
              other = op.integers("truth_shape", truth_shape.handle);
   op.require(one.size() == other.size() && one.size() >= 2,
              "hypothesis_shape has {} values and truth_shape {}, want two or more of both", one.size(), other.size());
+  for (size_t d = 0; d < one.size(); ++d)
+    op.require(one[d] >= 0 && other[d] >= 0, "hypothesis_shape has {} and truth_shape {}, want 0 or more", one[d],
+               other[d]);
   check("hypothesis_indices", hypothesis_indices, hypothesis_values, one.size());
   check("truth_indices", truth_indices, truth_values, one.size());
   Dims dims;

@@ -29,8 +29,11 @@ Ranges<T> ranges_of(const Op& op, const std::vector<T>& starts, const std::vecto
     op.require(delta != 0, "deltas has 0 in row {}", i);
     int64_t count = 0;
     if ((delta > 0 && limit > start) || (delta < 0 && limit < start)) {
-      if constexpr (std::is_integral_v<T>) count = (std::abs(limit - start) + std::abs(delta) - 1) / std::abs(delta);
-      else count = static_cast<int64_t>(std::ceil(std::abs((limit - start) / delta)));
+      constexpr double kMost = 1LL << 40;
+      const double steps =
+          std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+      op.require(steps < kMost, "row {} has {} numbers, want fewer than {}", i, steps, kMost);
+      count = static_cast<int64_t>(steps);
     }
     r.starts.push_back(start);
     r.steps.push_back(delta);

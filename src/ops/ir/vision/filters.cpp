@@ -127,8 +127,9 @@ PixelTaps filter_taps(const Filter& filter, int64_t from, int64_t to, float scal
   for (int64_t i = 0; i < to; ++i, taps.close()) {
     const float at = (static_cast<float>(i) + 0.5F) * back + moved;
     if (!(at >= 0) || at > static_cast<float>(from)) continue;
-    const auto begin = static_cast<int64_t>(std::ceil(at - filter.radius * wide - 0.5F));
-    const auto end = static_cast<int64_t>(std::floor(at + filter.radius * wide - 0.5F));
+    const float reach = filter.radius * wide, size = static_cast<float>(from);
+    const auto begin = static_cast<int64_t>(std::ceil(std::max(at - reach - 0.5F, 0.0F)));
+    const auto end = static_cast<int64_t>(std::floor(std::min(at + reach - 0.5F, size)));
     const size_t first = taps.weights.size();
     float sum = 0;
     for (int64_t k = std::max<int64_t>(0, begin); k <= std::min(end, from - 1); ++k) {

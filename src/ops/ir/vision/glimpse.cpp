@@ -33,7 +33,9 @@ struct Places {
     const auto all = static_cast<float>(size);
     if (normalized) offset *= all;
     if (centered) offset = offset / 2 + all / 2;
-    return static_cast<int64_t>(offset - static_cast<float>(window) / 2);
+    const float at = offset - static_cast<float>(window) / 2;
+    constexpr float kFar = 1e9F;  // beyond all images
+    return std::isnan(at) ? static_cast<int64_t>(-kFar) : static_cast<int64_t>(std::clamp(at, -kFar, kFar));
   }
 };
 

@@ -45,6 +45,8 @@ Windows windows_of(const Op& op, int spatial, const TensorView& x, const char* f
   op.require(pads.size() == 2 * n, "attribute pads has {} values, want {}", pads.size(), 2 * n);
   for (size_t d = 0; d < n; ++d) {
     const int64_t size = w.x.dims[d + 2], step = w.strides[d], reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
+    op.require(w.kernel[d] >= 1 && w.dilations[d] >= 1, "a window is {} with a dilation of {}, want 1 or more",
+               w.kernel[d], w.dilations[d]);
     op.require(step >= 1 && reach >= 1, "attributes ksize and strides are {} and {}, want 1 or more", w.kernel[d],
                step);
     int64_t front = pads[2 * d], behind = pads[2 * d + 1];
