@@ -232,7 +232,7 @@ def write_others(folder):
             tf.compat.v1.enable_control_flow_v2()
         return graph.as_graph_def()
 
-    others = {"no_converter": graph_of(lambda x: tf.raw_ops.Digamma(x=x), x), "texts": graph_of(lambda x: tf.strings.as_string(x), x),
+    others = {"no_converter": graph_of(lambda x: tf.raw_ops.Ndtri(x=x), x), "texts": graph_of(lambda x: tf.strings.as_string(x), x),
               "older_loop": older_loop()}
     dense = tf.constant(normal(3, 4))
     others["any_batch"] = graph_of(lambda x: tf.identity(tf.nn.relu(x @ dense), name="y"), tf.TensorSpec((None, 3), tf.float32, name="x"))

@@ -45,6 +45,16 @@ unary("Relu6 LeakyRelu", [INT32, INT64])
 unary("ZerosLike OnesLike", [BOOL], special=False)
 unary("Sqrt Rsqrt Log", positive=True)
 unary("Log1p", low=-0.9, high=5)
+unary("Digamma BesselI0e BesselI1e", [FLOAT, HALF, BF16])
+for p, v in [((3, 4), (3, 4)), ((3, 1), (4,)), ((), (5,)), ((0, 2), (2,))]:
+    for name in ["Igamma", "Igammac", "IgammaGradA"]:
+        case(name, REAL, lambda d, p=p, v=v: {"a": d(p, low=0.1, high=9), "x": d(v, low=0.0, high=15)})
+    case("Zeta", [FLOAT], lambda d, p=p, v=v: {"x": d(p, low=1.1, high=9), "q": d(v, low=0.1, high=15)})
+    if p == v or () == p:  # TensorFlow broadcasts numbers alone
+        case("Betainc", [FLOAT], lambda d, p=p, v=v: {"a": d(p, low=0.1, high=9), "b": d(v, low=0.1, high=9), "x": d(v, low=0.0, high=1)})
+for name in ["Igamma", "Igammac", "IgammaGradA"]:
+    case(name, [FLOAT], lambda d: {"a": d.of([0, 1, 1, -1, np.inf, 1, np.nan]), "x": d.of([1, 0, -1, 1, 1, np.inf, 1])})
+case("Zeta", [FLOAT], lambda d: {"x": d.of([1, 0.5, 2, 2, 3, 2.5, 2, 3]), "q": d.of([2, 2, 0, -1, -1, -1.5, -1.5, -1.5])})
 unary("LogicalNot", [BOOL], special=False)
 for shape in [(3,), (2, 3, 4), (0, 3), (17, 33), (2, 0)]:
     for name in ["Softmax", "LogSoftmax"]:
@@ -263,6 +273,44 @@ for half, corners in [(True, False), (False, False), (False, True)]:
         case("ResizeNearestNeighbor", NUMBER, lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
         case("ResizeBilinearGrad", REAL, lambda d, x=x, t=to, h=how: {"grads": d.float((x[0], *t, x[3])), "original_image": d(x), **h})
         case("ResizeNearestNeighborGrad", NUMBER, lambda d, x=x, t=to, h=how: {"grads": d((x[0], *t, x[3])), "size": x[1:3], **h})
+for half, corners in [(True, False), (False, False), (False, True)]:
+    how = dict(half_pixel_centers=half, align_corners=corners)
+    for x, to in [((2, 4, 5, 3), (8, 10)), ((1, 7, 6, 2), (3, 4)), ((1, 1, 1, 1), (3, 2)), ((2, 4, 5, 3), (1, 5))]:
+        case("ResizeBicubic", NUMBER, lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
+        case("ResizeBicubicGrad", [FLOAT], lambda d, x=x, t=to, h=how: {"grads": d((x[0], *t, x[3])), "original_image": d(x), **h})
+        if not half:
+            case("ResizeArea", NUMBER, lambda d, x=x, t=to, c=corners: {"images": d(x), "size": t, "align_corners": c})
+for kernel in ["lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic"]:
+    for smooth, scale, at in [(True, [0.5, 1.7], [0.3, -1.2]), (False, [2.1, 0.4], [-2.5, 1.0]), (True, [1.0, 1.0], [0.0, 0.0])]:
+        where = lambda d, s=scale, t=at: {"scale": d.float_of(s), "translation": d.float_of(t)}  # noqa: E731
+        case("ScaleAndTranslate", NUMBER, lambda d, k=kernel, s=smooth, w=where: {"images": d((2, 6, 7, 3)), "size": [5, 8], **w(d), "kernel_type": k, "antialias": s})
+        case("ScaleAndTranslateGrad", [FLOAT], lambda d, k=kernel, s=smooth, w=where: {"grads": d((2, 5, 8, 3)), "original_image": d((2, 6, 7, 3)), **w(d), "kernel_type": k, "antialias": s})
+for padding in ["SAME", "VALID"]:
+    for size, step, rate in [((3, 2), (2, 1), (1, 1)), ((2, 2), (1, 3), (2, 1)), ((1, 1), (2, 2), (1, 1))]:
+        how = dict(strides=[1, *step, 1], rates=[1, *rate, 1], padding=padding)
+        case("ExtractImagePatches", (*NUMBER, BOOL), lambda d, k=size, h=how: {"images": d((2, 6, 7, 3)), "ksizes": [1, *k, 1], **h})
+        case("Dilation2D", NUMBER, lambda d, k=size, h=how: {"input": d((2, 6, 7, 3)), "filter": d((*k, 3)), **h})
+        for name in ["Dilation2DBackpropInput", "Dilation2DBackpropFilter"]:
+            case(name, NUMBER, lambda d, k=size, h=how, n=name: d.dilated((2, 6, 7, 3), (*k, 3), h))
+    case("ExtractVolumePatches", NUMBER,
+         lambda d, p=padding: {"input": d((2, 4, 5, 6, 3)), "ksizes": [1, 2, 3, 2, 1], "strides": [1, 1, 2, 3, 1], "padding": p})
+    for x, k, s in [((2, 7, 6, 3), (3, 2), (2, 2)), ((1, 4, 4, 9), (2, 3), (1, 2))]:
+        how = dict(ksize=[1, *k, 1], strides=[1, *s, 1], padding=padding)
+        for t in ["int32", "int64"]:
+            case("MaxPoolWithArgmax", NUMBER, lambda d, x=x, h=how, t=t: {"input": d.distinct(x), **h, "Targmax": getattr(d.tf, t)})
+            for name in ["MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax"]:
+                case(name, NUMBER, lambda d, x=x, h=how, t=t, n=name: d.pooled_at(n, x, {**h, "Targmax": getattr(d.tf, t)}))
+        case("MaxPoolGradGrad", NUMBER, lambda d, x=x, h=how: d.pooled("MaxPool", x, x, h))
+    case("MaxPool3DGradGrad", [FLOAT, BF16], lambda d, p=padding: d.pooled("MaxPool3D", (1, 4, 5, 6, 2), (1, 4, 5, 6, 2), dict(ksize=[1, 2, 3, 2, 1], strides=[1, 2, 2, 2, 1], padding=p)))
+for overlapping in [False, True]:
+    where = dict(row_pooling_sequence=[0, 2, 3, 5, 6], col_pooling_sequence=[0, 1, 3, 5], overlapping=overlapping)
+    case("FractionalAvgPoolGrad", [FLOAT, INT32, INT64], lambda d, w=where: {"orig_input_tensor_shape": [2, 6, 5, 3], "out_backprop": d((2, 4, 3, 3)), **w})
+    case("FractionalMaxPoolGrad", [FLOAT, INT32, INT64], lambda d, w=where: d.fractions((2, 6, 5, 3), w))
+for centered in [True, False]:
+    for normalized in [True, False]:
+        for at in [[0.0, 0.0], [1.0, -2.0], [0.3, 0.4], [-0.7, 0.6]]:
+            case("ExtractGlimpse", [FLOAT], lambda d, c=centered, n=normalized, a=at: {
+                "input": d((2, 6, 7, 3)), "size": [3, 4], "offsets": d.float_of([a, [0.1, 0.2]]), "centered": c, "normalized": n, "uniform_noise": False, "noise": "zero"})
 BOXES = [[0.1, 0.2, 0.7, 0.9], [0.9, 0.1, 0.2, 0.8], [-0.2, 0.1, 1.3, 0.5], [0.5, 0.5, 0.5, 0.5]]
 for method in ["bilinear", "nearest"]:
     for crop in [(3, 4), (1, 1)]:
@@ -280,7 +328,38 @@ NMS = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10
 for most, overlap, score in [(3, 0.5, 0.0), (6, 0.5, 0.4), (6, 0.9, 0.0), (0, 0.5, 0.0)]:
     case("NonMaxSuppressionV3", [FLOAT, HALF],
          lambda d, m=most, o=overlap, s=score: {"boxes": d.of(NMS), "scores": d.of([0.9, 0.75, 0.6, 0.95, 0.5, 0.3]), "max_output_size": m, "iou_threshold": o, "score_threshold": s})
+    case("NonMaxSuppressionWithOverlaps", [FLOAT],
+         lambda d, m=most, o=overlap, s=score: {"overlaps": d((6, 6), low=0.0, high=1.0), "scores": d((6,), low=0.0, high=1.0), "max_output_size": m, "overlap_threshold": o,
+                                                "score_threshold": s})
+for pad in [True, False]:
+    for clip in [True, False]:
+        for q in [1, 3]:
+            case("CombinedNonMaxSuppression", [FLOAT],
+                 lambda d, p=pad, c=clip, q=q: {"boxes": d((2, 6, q, 4), low=-0.5, high=1.5), "scores": d((2, 6, 3), low=0, high=1), "max_output_size_per_class": 3,
+                                                "max_total_size": 5, "iou_threshold": 0.2, "score_threshold": 0.2, "pad_per_class": p, "clip_boxes": c})
 for pad in [True, False]:
     case("CombinedNonMaxSuppression", [FLOAT],
          lambda d, p=pad: {"boxes": d.of(NMS)[None, :, None, :] / 100, "scores": d((1, 6, 3), low=0, high=1), "max_output_size_per_class": 3, "max_total_size": 5,
                            "iou_threshold": 0.5, "score_threshold": 0.2, "pad_per_class": p})
+
+# sequences
+for indices in [[[0, 2, 4], [1, 3]], [[3, 0], [0, 1, 2]], [[[0, 1], [3, 2]]], [[], [0]]]:
+    for name in ["DynamicStitch", "ParallelDynamicStitch"]:
+        if name == "DynamicStitch" or len({i for v in indices for i in v if not isinstance(i, list)}) == 5:  # else the order is nobody's
+            case(name, (*NUMBER, BOOL), lambda d, at=indices: {"indices": [d.tf.constant(i, d.tf.int32) for i in at], "data": [d((*np.shape(i), 3)) for i in at]})
+for normalize in [True, False]:
+    case("EditDistance", (*NUMBER, BOOL), lambda d, n=normalize: {
+        "hypothesis_indices": d.tf.constant([[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]], d.tf.int64), "hypothesis_values": d.of([1, 2, 3, 4, 5]),
+        "hypothesis_shape": d.tf.constant([2, 2, 2], d.tf.int64), "truth_indices": d.tf.constant([[0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1], [1, 1, 2]], d.tf.int64),
+        "truth_values": d.of([2, 9, 4, 6, 5]), "truth_shape": d.tf.constant([2, 2, 3], d.tf.int64), "normalize": n})
+for merge in [True, False]:
+    for labels in [[1, 2, 0, 0, 2], [1, 1, 3, 0, 0]]:
+        for collapse in [True, False]:
+            case("CTCLoss", [FLOAT], lambda d, m=merge, v=labels, c=collapse: {
+                "inputs": d((6, 3, 5)), "labels_indices": d.tf.constant([[0, 0], [0, 1], [0, 2], [2, 0], [2, 1]], d.tf.int64), "labels_values": d.tf.constant(v, d.tf.int32),
+                "sequence_length": [6, 4, 5], "preprocess_collapse_repeated": c, "ctc_merge_repeated": m})
+    case("CTCGreedyDecoder", [FLOAT], lambda d, m=merge: {"inputs": d((7, 3, 4)), "sequence_length": [7, 0, 5], "merge_repeated": m})
+case("CTCLoss", [FLOAT], lambda d: {
+    "inputs": d((3, 3, 4)), "labels_indices": d.tf.constant([[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0], [2, 1]], d.tf.int64),
+    "labels_values": d.tf.constant([0, 1, 2, 1, 1, 0, 2], d.tf.int32), "sequence_length": [2, 2, 0], "ignore_longer_outputs_than_inputs": True})
+case("CholeskyGrad", [FLOAT], lambda d: {"l": d.tf.linalg.band_part(d((2, 4, 4), low=0.5, high=1.5), -1, 0) + d.tf.eye(4), "grad": d((2, 4, 4))})

@@ -70,6 +70,23 @@ class Draw:
         image = self.distinct(x) if np.prod(x) < 250 else self(x)
         return {"orig_input": image, "orig_output": call(operator, {"input": image, **windows})[0], "grad": self(y), **windows}
 
+    def pooled_at(self, operator, x, windows):
+        image = self.distinct(x)
+        y, argmax = call("MaxPoolWithArgmax", {"input": image, **windows})
+        like = y if operator == "MaxPoolGradWithArgmax" else image
+        return {"input": image, "grad": self(like.shape), "argmax": argmax, **{k: v for k, v in windows.items() if k != "Targmax"}}
+
+    def dilated(self, x, filter, how):
+        image, by = self.distinct(x), self(filter)
+        return {"input": image, "filter": by, "out_backprop": self(call("Dilation2D", {"input": image, "filter": by, **how})[0].shape), **how}
+
+    def fractions(self, x, where):
+        image, ends = self.distinct(x), where["overlapping"]
+        rows, columns = where["row_pooling_sequence"], where["col_pooling_sequence"]
+        largest = [[tf.reduce_max(image[:, a:b + ends, c:e + ends], [1, 2]) for c, e in zip(columns, columns[1:])] for a, b in zip(rows, rows[1:])]
+        y = tf.stack([tf.stack(row, 1) for row in largest], 1)
+        return {"orig_input": image, "orig_output": y, "out_backprop": self(y.shape), **where}
+
     def batch_norm(self, shape, training):
         vector = tf.constant(self.rng.random((4, shape[3])) + 0.5, tf.float32)
         return {"x": self(shape), "scale": vector[0], "offset": vector[1], "mean": vector[2], "variance": vector[3], "is_training": training, "epsilon": 1e-3,

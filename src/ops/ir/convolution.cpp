@@ -76,7 +76,7 @@ void forward(Op& op, int spatial, const In& x, const In& filter, const OptIn& bi
 
 void transposed(Op& op, int spatial, const Dims& size, const In& x, const In& filter, const OptIn& bias,
                 const Ints& strides, const Ints& pads, const Ints& dilations, int64_t groups, const char* format,
-                const Ints& output_padding, const Out& y) {
+                const Dims& output_padding, const Out& y) {
   const Window w = window_of(op, spatial, strides, pads, dilations, format);
   const auto rank = static_cast<size_t>(spatial) + 2;
   require_rank(op, "x", *x, spatial);
@@ -85,7 +85,7 @@ void transposed(Op& op, int spatial, const Dims& size, const In& x, const In& fi
              rank);
   op.require(size.empty() || size.size() == rank, "input_size has {} values, want {}", size.size(), rank);
   const TensorView from = w.layout.first(*x), with = w.layout.filter(*filter, filter.handle->format);
-  const Dims wanted = w.layout.first(size), given = w.layout.first(*output_padding);
+  const Dims wanted = w.layout.first(size), given = w.layout.first(output_padding);
   Dims extra, dims = {from.dims[0], with.dims[1] * groups};
   for (size_t d = 0; d < w.strides.size(); ++d) {
     const int64_t least = (from.dims[d + 2] - 1) * w.strides[d] - w.pads[2 * d] - w.pads[2 * d + 1] +
@@ -193,7 +193,7 @@ IR_OP(Conv2DTranspose, Conv2DTranspose, (In, input_size), (In, x), (In, filter),
       (Text, data_format, "NHWC"), (Ints, output_padding, 0, 0, 0, 0), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
   transposed(op, 2, ir::shape_from(op, "input_size", input_size, *y), x, filter, bias, strides, pads, dilations, groups,
-             data_format, output_padding, y);
+             data_format, *output_padding, y);
 }
 ABOUT(Conv3DTranspose, Cube, "Transposed convolution in three dimensions", "三维转置卷积")
 IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w),
@@ -201,7 +201,7 @@ IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter),
       (Text, data_format, "NDHWC"), (Ints, output_padding, 0, 0, 0, 0, 0), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
   transposed(op, 3, ir::shape_from(op, "input_size", input_size, *y), x, filter, bias, strides, pads, dilations, groups,
-             data_format, output_padding, y);
+             data_format, *output_padding, y);
 }
 
 // The size of what they give as an attribute, which may be empty.
@@ -211,7 +211,7 @@ IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter),
         (Ints, output_padding, UPDRAFT_LIST ZEROS), (Int, offset_x, 0)) {                                             \
     require_no_offset(op, offset_w, offset_x);                                                                        \
     transposed(op, SPATIAL, *input_size, x, filter, bias, strides, pads, dilations, groups, data_format,              \
-               output_padding, y);                                                                                    \
+               *output_padding, y);                                                                                   \
   }
 #define UPDRAFT_LIST(...) __VA_ARGS__
 TRANSPOSED(Conv2DTranspose, 2, "NHWC", (0, 0, 0, 0), 1, 1, 1, 1)
@@ -338,5 +338,37 @@ ABOUT(Conv3DBackpropInput, Cube, "Gradient of a convolution in three dimensions 
       "三维卷积对输入的反向梯度")
 ABOUT(Conv3DBackpropFilter, Cube, "Gradient of a convolution in three dimensions for its filter",
       "三维卷积对卷积核的反向梯度")
+
+// What Caffe calls a deconvolution: strides of height and width alone.
+ABOUT(Deconvolution, Cube, "Transposed convolution of images, of the size that follows from strides and pads",
+      "二维反卷积，输出大小由 strides 与 pads 决定")
+IR_OP(Deconvolution, Deconvolution, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y),
+      (Ints, strides, 1, 1), (Ints, pads, 0, 0, 0, 0), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1),
+      (Text, data_format, "NCHW"), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  op.require(strides.size() == 2, "attribute strides has {} values, want 2", strides.size());
+  aclIntArray all{{1, 1, strides[0], strides[1]}};
+  if (std::string_view(data_format) == "NHWC") all.values = {1, strides[0], strides[1], 1};
+  transposed(op, 2, {}, x, filter, bias, Ints{&all}, pads, dilations, groups, data_format, Dims(4, 0), y);
+}
+ABOUT(DeformableConv2D, Cube, "Convolution of windows whose points lie at offsets", "可变形二维卷积")
+IR_OP(DeformableConv2D, DeformableConv2D, (In, x), (In, filter), (In, offsets), (OptIn, bias), (Out, y),
+      (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NHWC"),
+      (Int, deformable_groups, 1), (Bool, modulated, true)) {
+  require_rank(op, "filter", *filter, 2);
+  const ir::Layout layout = ir::layout_of(op, 2, data_format);
+  const TensorView with = layout.filter(*filter, filter.handle->format);
+  const Dims size = {with.dims[2], with.dims[3]};
+  Temp windows(x->dtype);
+  call(op, "DeformableOffsets", x, offsets, windows, strides, pads, size, dilations, data_format, deformable_groups,
+       modulated);
+  const TensorView points = layout.first(*windows);
+  op.require(points.dims[2] % size[0] == 0 && points.dims[3] % size[1] == 0, "the windows are {}, want whole ones",
+             describe(*windows));
+  ir::suggest(op, *y, layout.own({points.dims[0], with.dims[0], points.dims[2] / size[0], points.dims[3] / size[1]}),
+              x->dtype);
+  call(op, "aclnnConvolution", points, ViewOf(with, *filter.handle), bias, size, Dims{0, 0}, Dims{1, 1}, false,
+       Dims{0, 0}, groups, layout.first(*y), kAllowReduced);
+}
 
 }  // namespace updraft

@@ -1,5 +1,5 @@
 // Fourier transforms of complex numbers, as torch.fft is compiled to them.
-#include "ops/linalg/fourier.h"
+#include "kernels/fourier.h"
 
 #include "base/parallel.h"
 #include "kernels/pipeline.h"

@@ -95,6 +95,28 @@ IR_OP(Cholesky, aclnnLinalgCholesky, (In, x), (Out, y)) {
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnLinalgCholesky", x, false, y);
 }
+ABOUT(CholeskyGrad, AICPU, "Gradient of Cholesky for its matrix, symmetric", "Cholesky 的反向梯度（对称）")
+IR_OP(CholeskyGrad, CholeskyGrad, (In, x), (In, grad), (Out, y)) {
+  require_square(op, *x);
+  op.require_same_shape("grad", *grad, "x", *x);
+  op.result_like("y", *y, *x, x->dtype);
+  if (op.inferring() || y->empty()) return;
+  // The lower triangle of xT grad, turned over its diagonal, between the inverses of xT and of x.
+  const Dims dims = ir::dims_of(*x);
+  const int last = x->rank - 1;
+  Temp factor(x->dtype), lower(x->dtype), below(x->dtype), middle(x->dtype), product(x->dtype);
+  call(op, "aclnnTril", x, 0, factor);
+  call(op, "aclnnMatmul", factor->transpose(last - 1, last), grad, product, 0);
+  call(op, "aclnnTril", *product, 0, lower);
+  call(op, "aclnnTril", *product, -1, below);
+  call(op, "aclnnAdd", *lower, below->transpose(last - 1, last), 1, middle);
+  const auto solved = [&](const TensorView& right) {
+    const TensorView made = ir::temporary(op, x->dtype, dims), kept = ir::temporary(op, x->dtype, dims);
+    call(op, "aclnnTriangularSolve", right, *factor, false, true, false, made, kept);
+    return made;
+  };
+  call(op, "aclnnMuls", solved(solved(*middle).transpose(last - 1, last)), 0.5, y);
+}
 namespace {
 void log_determinant(Op& op, const In& x, const Out& sign, const Out& y) {
   require_square(op, *x);

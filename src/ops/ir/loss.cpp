@@ -1,6 +1,8 @@
 // Softmax, losses and their gradients.
 #include <algorithm>
+#include <cmath>
 
+#include "ops/gathered.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -249,6 +251,44 @@ IR_OP(SoftMarginLossGrad, aclnnSoftMarginLossBackward, (In, predict), (In, label
       (Text, reduction, "mean")) {
   op.result_like("gradient", *gradient, *predict, predict->dtype);
   call(op, "aclnnSoftMarginLossBackward", dout, predict, label, reduction_of(op, reduction), gradient);
+}
+
+ABOUT(CosineEmbeddingLoss, AICPU, "1 - cosine of x1 and x2 where target is 1, its excess over margin where it is -1",
+      "target 为 1 时取 1 - 余弦相似度，为 -1 时取超出 margin 的部分")
+IR_OP(CosineEmbeddingLoss, CosineEmbeddingLoss, (In, x1), (In, x2), (In, target), (Out, y), (Float, margin, 0),
+      (Text, reduction, "mean")) {
+  const std::string_view how = reduction;
+  op.require(how == "none" || how == "mean" || how == "sum", "attribute reduction is \"{}\", want none, mean or sum",
+             reduction);
+  op.require_same_shape("x2", *x2, "x1", *x1);
+  op.require(x1->rank >= 2, "x1 is {}, want a batch of vectors", describe(*x1));
+  Dims dims = ir::dims_of(*x1), order = ir::all_axes(x1->rank);
+  dims.erase(dims.begin() + 1);
+  op.require(ir::dims_of(*target) == dims, "target is {}, want the shape of x1 {} without dimension 1",
+             describe(*target), describe(*x1));
+  const DType type = is_floating(x1->dtype) ? x1->dtype : DType::Float;
+  ir::result(op, "y", *y, how == "none" ? dims : Dims{}, type);
+  if (op.inferring()) return;
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  op.work(x1->numel() * 4);
+  op.launch([=, a = permute(*x1, order), b = permute(*x2, order), t = *target, to = *y,
+             least = static_cast<double>(margin), none = how == "none", mean = how == "mean"] {
+    constexpr double kSmall = 1e-12;
+    const std::vector<double> v = gathered<double>(a), w = gathered<double>(b), sign = gathered<double>(t);
+    std::vector<double> losses(sign.size());
+    const auto size = static_cast<size_t>(a.dims[a.rank - 1]);
+    for (size_t i = 0; i < losses.size(); ++i) {
+      double both = 0, first = kSmall, second = kSmall;
+      for (size_t k = i * size; k < (i + 1) * size; ++k)
+        both += v[k] * w[k], first += v[k] * v[k], second += w[k] * w[k];
+      const double cosine = both / std::sqrt(first * second);
+      losses[i] = sign[i] == 1 ? 1 - cosine : sign[i] == -1 ? std::max(0.0, cosine - least) : 0;
+    }
+    if (none) return write_all(to, losses);
+    double sum = 0;
+    for (double l : losses) sum += l;
+    write_all(to, std::vector<double>{mean ? sum / static_cast<double>(losses.size()) : sum});
+  });
 }
 
 }  // namespace updraft

@@ -407,6 +407,13 @@ IR_OP(LayerNormGrad, LayerNormGrad, (In, dy), (In, x), (In, variance), (In, mean
   constexpr float kEpsilon = 1e-12f;  // the operator has no attribute for it
   layer_norm_grad(op, dy, x, reciprocal_deviation(op, *variance, kEpsilon), mean, gamma, pd_x, pd_gamma, pd_beta);
 }
+ABOUT(LNDropoutGrad, Vector, "Gradient of LayerNorm, and of the dropout before it",
+      "LayerNorm 的反向梯度及其前 dropout 的反向梯度")
+IR_OP(LNDropoutGrad, LNDropoutGrad, (In, dy), (In, x), (In, variance), (In, mean), (In, gamma), (In, mask), (Out, pd_x),
+      (Out, pd_x_dropout), (Out, pd_gamma), (Out, pd_beta), (Float, keep_prob)) {
+  call(op, "LayerNormGrad", dy, x, variance, mean, gamma, pd_x, pd_gamma, pd_beta);
+  call(op, "DropOutDoMaskV3D", pd_x, mask, pd_x_dropout, keep_prob);
+}
 IR_OP(LayerNormGradV3, aclnnLayerNormBackward, (In, dy), (In, x), (In, rstd), (In, mean), (In, gamma), (Out, pd_x),
       (Out, pd_gamma), (Out, pd_beta)) {
   layer_norm_grad(op, dy, x, *rstd, mean, gamma, pd_x, pd_gamma, pd_beta);

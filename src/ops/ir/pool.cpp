@@ -7,95 +7,18 @@
 
 #include "base/parallel.h"
 #include "kernels/table.h"
-#include "ops/ir/layout.h"
+#include "ops/gathered.h"
+#include "ops/ir/windows/windows.h"
 
 namespace updraft {
 namespace {
 
+using ir::Attributes;
 using ir::Dims;
-
-/// The values for spatial dimensions.
-Dims spatial_of(const Op& op, const char* name, const Dims& values, int spatial, bool last) {
-  const auto n = static_cast<size_t>(spatial);
-  if (values.size() == 1) return Dims(n, values[0]);
-  if (values.size() == n) return values;
-  op.require(values.size() == n + 2, "attribute {} has {} values, want {} or {}", name, values.size(), n, n + 2);
-  const auto first = values.begin() + (last ? 1 : 2);
-  op.require(values[0] == 1 && values[last ? n + 1 : 1] == 1,
-             "attribute {} is {} for batches and {} for channels: want 1", name, values[0], values[last ? n + 1 : 1]);
-  return Dims(first, first + static_cast<std::ptrdiff_t>(n));
-}
-
-/// One pooling: x as N, C, … and the windows on it.
-struct Windows {
-  TensorView x;
-  Dims kernel, strides, dilations, before, after;
-  Dims sizes;  ///< of the result
-  ir::Layout layout;
-
-  bool even() const { return before == after; }
-  Dims outputs() const {
-    Dims dims = {x.dims[0], x.dims[1]};
-    dims.insert(dims.end(), sizes.begin(), sizes.end());
-    return dims;
-  }
-  /// The shape of the result in the client's order.
-  Dims client_outputs() const { return layout.own(outputs()); }
-  TensorView own(const TensorView& v) const { return layout.first(v); }
-};
-
-enum class Padding { Given, Same, Valid };
-Padding padding_of(const Op& op, const char* name, std::string_view word) {
-  op.require(word == "CALCULATED" || word == "SAME" || word == "VALID",
-             "attribute {} is \"{}\", want CALCULATED, SAME or VALID", name, word);
-  return word == "SAME" ? Padding::Same : word == "VALID" ? Padding::Valid : Padding::Given;
-}
-
-struct Attributes {
-  Dims ksize, strides, pads, dilation;
-  Padding padding = Padding::Given;
-  bool ceil_mode = false, global = false;
-};
-
-Windows windows_of(const Op& op, int spatial, const TensorView& x, const char* format, const Attributes& a) {
-  op.require(x.rank == spatial + 2, "x is {}, want {} dimensions", describe(x), spatial + 2);
-  Windows w;
-  w.layout = ir::layout_of(op, spatial, format);
-  w.x = w.layout.first(x);
-  const auto n = static_cast<size_t>(spatial);
-  w.dilations = a.dilation.empty() ? Dims(n, 1) : spatial_of(op, "dilation", a.dilation, spatial, w.layout.last);
-  if (a.global) {
-    w.kernel = Dims(w.x.dims + 2, w.x.dims + w.x.rank);
-    w.strides = Dims(n, 1);
-  } else {
-    w.kernel = spatial_of(op, "ksize", a.ksize, spatial, w.layout.last);
-    w.strides = spatial_of(op, "strides", a.strides, spatial, w.layout.last);
-  }
-  Dims pads = a.pads;
-  if (pads.size() == 1) pads.assign(2 * n, pads[0]);
-  if (pads.empty() || a.padding != Padding::Given || a.global) pads.assign(2 * n, 0);
-  op.require(pads.size() == 2 * n, "attribute pads has {} values, want {}", pads.size(), 2 * n);
-  for (size_t d = 0; d < n; ++d) {
-    const int64_t size = w.x.dims[d + 2], step = w.strides[d], reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
-    op.require(step >= 1 && reach >= 1, "attributes ksize and strides are {} and {}, want 1 or more", w.kernel[d],
-               step);
-    int64_t front = pads[2 * d], behind = pads[2 * d + 1];
-    if (a.padding == Padding::Same) {
-      const int64_t outputs = (size + step - 1) / step, all = std::max<int64_t>(0, (outputs - 1) * step + reach - size);
-      front = all / 2;
-      behind = all - front;
-    }
-    op.require(front >= 0 && behind >= 0, "attribute pads has a negative value");
-    const int64_t room = size + front + behind - reach;
-    op.require(room >= 0, "a window of {} does not fit into {} with {} and {} around it", reach, size, front, behind);
-    int64_t outputs = room / step + 1;
-    if (a.ceil_mode && room % step != 0 && outputs * step < size + front) ++outputs;
-    w.sizes.push_back(outputs);
-    w.before.push_back(front);
-    w.after.push_back(behind);
-  }
-  return w;
-}
+using ir::Padding;
+using ir::padding_of;
+using ir::Windows;
+using ir::windows_of;
 
 /// x with `value` around it where the padding is uneven; then the windows have none.
 template <class T>
@@ -363,26 +286,178 @@ void pool_with_mask_grad(Op& op, const In& x, const In& grad, const In& argmax, 
 MASKED(V1)
 MASKED(V2)
 #undef MASKED
+namespace {
+/// What of grad lies where the largest of the windows are, [N, C, …].
+void second_gradient(Op& op, int spatial, const Windows& w, const TensorView& grad, const TensorView& y) {
+  if (op.inferring() || y.empty()) return;
+  const Dims outputs = w.outputs();
+  const TensorView again = ir::temporary(op, w.x.dtype, outputs),
+                   at = ir::temporary(op, spatial == 2 ? DType::Int64 : DType::Int32, outputs);
+  // The gradient gets the same zeros around it, so that positions of the padded image hold for it.
+  Windows of_grad = w;
+  of_grad.x = w.own(grad);
+  max_pool(op, spatial, w, false, again, &at);
+  make_even(op, of_grad, 0.0);
+  const int64_t n = outputs[0], c = outputs[1], images = std::max<int64_t>(1, n * c);
+  const TensorView flat = ir::reshaped(op, of_grad.x, {n, c, of_grad.x.numel() / images});
+  Temp wide(DType::Int64), taken;
+  call(op, "aclnnCast", at, DType::Int64, wide);
+  call(op, "aclnnGather", flat, 2, ir::reshaped(op, *wide, {n, c, at.numel() / images}), taken);
+  call(op, "aclnnInplaceCopy", w.own(y), ir::reshaped(op, *taken, outputs));
+}
+}  // namespace
 ABOUT(MaxPoolGradGrad, Vector, "Second gradient of MaxPool: grad where the largest are",
       "MaxPool 的二阶梯度：取最大值位置处的 grad")
 IR_OP(MaxPoolGradGrad, MaxPoolGradGrad, (In, x1), (In, x2), (In, grad), (Out, y), (Ints, ksize), (Ints, strides),
       (Text, padding), (Text, data_format, "NHWC")) {
-  Windows w = windows_of(op, 2, *x1, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)});
+  const Windows w = windows_of(op, 2, *x1, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)});
   op.require_same_shape("grad", *grad, "x1", *x1);
   op.result_like("y", *y, *x2, grad->dtype);
-  if (op.inferring()) return;
-  const Dims outputs = w.outputs();
-  const TensorView again = ir::temporary(op, w.x.dtype, outputs), at = ir::temporary(op, DType::Int64, outputs);
-  // The gradient gets the same zeros around it, so that positions of the padded image hold for it.
-  Windows of_grad = w;
-  of_grad.x = w.own(*grad);
-  max_pool(op, 2, w, false, again, &at);
-  make_even(op, of_grad, 0.0);
-  const int64_t n = outputs[0], c = outputs[1];
-  const TensorView flat = ir::reshaped(op, of_grad.x, {n, c, of_grad.x.dims[2] * of_grad.x.dims[3]});
-  Temp taken;
-  call(op, "aclnnGather", flat, 2, ir::reshaped(op, at, {n, c, outputs[2] * outputs[3]}), taken);
-  call(op, "aclnnInplaceCopy", w.own(*y), ir::reshaped(op, *taken, outputs));
+  second_gradient(op, 2, w, *grad, *y);
+}
+ABOUT(MaxPool3DGradGrad, Vector, "Second gradient of MaxPool3D: grads where the largest are",
+      "MaxPool3D 的二阶梯度：取最大值位置处的 grads")
+IR_OP(MaxPool3DGradGrad, MaxPool3DGradGrad, (In, orig_x), (In, orig_y), (In, grads), (Out, y), (Ints, ksize),
+      (Ints, strides), (Ints, pads), (Text, data_format, "NDHWC")) {
+  const Windows w = windows_of(op, 3, *orig_x, data_format, {*ksize, *strides, *pads, {}});
+  op.require_same_shape("grads", *grads, "orig_x", *orig_x);
+  op.require(ir::dims_of(*orig_y) == w.client_outputs(), "orig_y is {}, want shape {}", describe(*orig_y),
+             fmt::join(w.client_outputs(), ","));
+  op.result_like("y", *y, *orig_y, grads->dtype);
+  second_gradient(op, 3, w, *grads, *y);
+}
+
+// --- maxima with their places among all elements of an image ------------------------------------------------------
+// Places are those of TensorFlow, in the order rows, columns, channels. UINT16, the default, is the mask of a card,
+// whose values only the gradients read: here it holds the place within the window.
+namespace {
+
+struct Places {
+  int64_t height, width, channels, columns, kernel_width, row_step, column_step, top, left;
+
+  Places(const Windows& w, int64_t outputs_in_row)
+      : height(w.x.dims[2]),
+        width(w.x.dims[3]),
+        channels(w.x.dims[1]),
+        columns(outputs_in_row),
+        kernel_width(w.kernel[1]),
+        row_step(w.strides[0]),
+        column_step(w.strides[1]),
+        top(w.before[0]),
+        left(w.before[1]) {}
+  /// The element of an image that `place` of output (point, channel) means.
+  int64_t element(int64_t place, bool in_window, int64_t point, int64_t channel) const {
+    if (!in_window) return place;
+    const int64_t row = point / columns * row_step - top + place / kernel_width,
+                  column = point % columns * column_step - left + place % kernel_width;
+    return (row * width + column) * channels + channel;
+  }
+  /// The place of a pixel of the image, given what is asked for.
+  int64_t place(int64_t row, int64_t column, bool in_window, int64_t point, int64_t channel) const {
+    if (!in_window) return (row * width + column) * channels + channel;
+    return (row - (point / columns * row_step - top)) * kernel_width + column - (point % columns * column_step - left);
+  }
+};
+
+/// The pooling of an image whose channels are last, and the places as they are stored.
+Windows places_of(const Op& op, const In& x, const Ints& ksize, const Ints& strides, const char* padding) {
+  const Padding how = padding_of(op, "padding", padding);
+  op.require(how != Padding::Given, "attribute padding is \"{}\", want SAME or VALID", padding);
+  return windows_of(op, 2, *x, "NHWC", {*ksize, *strides, {}, {}, how});
+}
+void require_places(const Op& op, const In& argmax, const Windows& w) {
+  op.require(ir::dims_of(*argmax) == w.client_outputs(), "argmax is {}, want shape {}", describe(*argmax),
+             fmt::join(w.client_outputs(), ","));
+  op.require(argmax->dtype == DType::Int32 || argmax->dtype == DType::Int64 || argmax->dtype == DType::UInt16,
+             "argmax is {}, want INT32, INT64 or UINT16", describe(*argmax));
+}
+/// f(image, element of the image, element of the result) for all places.
+template <class F>
+void each_place(const TensorView& argmax, const Places& p, F&& f) {
+  const std::vector<int64_t> at = integers_of(argmax);
+  const int64_t points = argmax.dims[1] * argmax.dims[2], size = p.height * p.width * p.channels;
+  parallel_for(argmax.dims[0], 1, [&](int64_t begin, int64_t end) {
+    for (; begin < end; ++begin)
+      for (int64_t i = 0; i < points * p.channels; ++i) {
+        const int64_t place = at[static_cast<size_t>(begin * points * p.channels + i)];
+        const int64_t e = p.element(place, argmax.dtype == DType::UInt16, i / p.channels, i % p.channels);
+        if (e < 0 || e >= size) fail_kernel(fmt::format("argmax has {}, which is no place in the image", place));
+        f(begin * size + e, begin * points * p.channels + i);
+      }
+  });
+}
+
+}  // namespace
+ABOUT(MaxPoolWithArgmax, Vector, "Largest of the windows of images [N, H, W, C], and where they are",
+      "图像 [N, H, W, C] 的最大池化及最大值位置")
+IR_OP(MaxPoolWithArgmax, MaxPoolWithArgmax, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
+      (Text, padding), (Int, Targmax, 7)) {
+  const Windows w = places_of(op, x, ksize, strides, padding);
+  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
+  ir::result(op, "argmax", *argmax, w.client_outputs(), static_cast<DType>(Targmax));
+  op.require(argmax->dtype == DType::Int32 || argmax->dtype == DType::Int64 || argmax->dtype == DType::UInt16,
+             "argmax is {}, want INT32, INT64 or UINT16", describe(*argmax));
+  if (op.inferring() || y->empty()) return;
+  const TensorView at = ir::temporary(op, DType::Int64, w.outputs());
+  max_pool(op, 2, w, false, w.own(*y), &at);
+  op.launch(
+      [at, to = *argmax, p = Places(w, w.sizes[1]), even = w.even(), padded = w.x.dims[3] + w.before[1] + w.after[1]] {
+        const int64_t points = at.dims[2] * at.dims[3], n = at.numel();
+        const auto* from = at.as<int64_t>();
+        std::vector<int64_t> places(static_cast<size_t>(n));
+        const bool in_window = to.dtype == DType::UInt16;
+        parallel_for(n, 4096, [&](int64_t begin, int64_t end) {
+          for (; begin < end; ++begin) {  // of [N, H, W, C]
+            const int64_t channel = begin % p.channels, point = begin / p.channels % points;
+            const int64_t pixel = from[(begin / p.channels / points * p.channels + channel) * points + point];
+            // Positions are of the padded image where the padding is uneven.
+            const int64_t row = even ? pixel / p.width : pixel / padded - p.top,
+                          column = even ? pixel % p.width : pixel % padded - p.left;
+            places[static_cast<size_t>(begin)] = p.place(row, column, in_window, point, channel);
+          }
+        });
+        write_all(to, places);
+      });
+}
+ABOUT(MaxPoolGradWithArgmax, Vector, "Gradient of MaxPoolWithArgmax", "MaxPoolWithArgmax 的反向梯度")
+IR_OP(MaxPoolGradWithArgmax, MaxPoolGradWithArgmax, (In, x), (In, grad), (In, argmax), (Out, y), (Ints, ksize),
+      (Ints, strides), (Text, padding)) {
+  const Windows w = places_of(op, x, ksize, strides, padding);
+  require_places(op, argmax, w);
+  op.require_same_shape("grad", *grad, "argmax", *argmax);
+  op.result_like("y", *y, *x, grad->dtype);
+  if (op.inferring() || y->empty()) return;
+  op.work(y->numel() + grad->numel() * 8);
+  op.launch([g = *grad, at = *argmax, to = *y, p = Places(w, w.sizes[1])] {
+    ir::visit_numbers(to.dtype, [&]<class T>() {
+      ScratchScope scratch;
+      const T* from = linalg::dense_copy<T>(g, scratch);
+      const linalg::Result<T> made(to, scratch);
+      std::fill_n(made.data, to.numel(), T(0));
+      each_place(at, p, [&](int64_t pixel, int64_t i) { made.data[pixel] += from[i]; });
+      made.give();
+    });
+  });
+}
+ABOUT(MaxPoolGradGradWithArgmax, Vector, "Second gradient of MaxPoolWithArgmax: grad at its places",
+      "MaxPoolWithArgmax 的二阶梯度：取各位置处的 grad")
+IR_OP(MaxPoolGradGradWithArgmax, MaxPoolGradGradWithArgmax, (In, x), (In, grad), (In, argmax), (Out, y), (Ints, ksize),
+      (Ints, strides), (Text, padding)) {
+  const Windows w = places_of(op, x, ksize, strides, padding);
+  require_places(op, argmax, w);
+  op.require_same_shape("grad", *grad, "x", *x);
+  op.result_like("y", *y, *argmax, grad->dtype);
+  if (op.inferring() || y->empty()) return;
+  op.work(y->numel() * 8);
+  op.launch([g = *grad, at = *argmax, to = *y, p = Places(w, w.sizes[1])] {
+    ir::visit_numbers(to.dtype, [&]<class T>() {
+      ScratchScope scratch;
+      const T* from = linalg::dense_copy<T>(g, scratch);
+      const linalg::Result<T> made(to, scratch);
+      each_place(at, p, [&](int64_t pixel, int64_t i) { made.data[i] = from[pixel]; });
+      made.give();
+    });
+  });
 }
 
 // --- means --------------------------------------------------------------------------------------------------------

@@ -161,6 +161,23 @@ IR_OP(RandomStandardNormal, aclnnInplaceNormal, (In, shape), (Out, y), (Type, dt
   const Seeds s = seeds_of(seed, seed2);
   call(op, "aclnnInplaceNormal", y, 0.0, 1.0, s.seed, s.offset);
 }
+// By the inverse of the normal distribution: what lies beyond two deviations is never drawn.
+ABOUT(TruncatedNormal, Vector, "Normal numbers, none of them further than two deviations from 0",
+      "截断正态分布随机数，绝对值不超过两倍标准差")
+IR_OP(TruncatedNormal, TruncatedNormal, (In, shape), (Out, y), (Int, seed, 0), (Int, seed2, 0),
+      (Type, dtype, DType::Float)) {
+  constexpr double kWithin = 0.9544997, kRoot = 1.4142135623730951;
+  const Dims dims = ir::shape_from(op, "shape", shape, *y);
+  ir::result(op, "y", *y, dims, dtype);
+  op.require(is_floating(y->dtype), "y is {}, want numbers with a fraction", describe(*y));
+  if (op.inferring()) return;
+  const Seeds s = seeds_of(seed, seed2);
+  const TensorView wide = ir::temporary(op, y->dtype == DType::Double ? DType::Double : DType::Float, dims);
+  call(op, "aclnnInplaceUniform", wide, -kWithin, kWithin, s.seed, s.offset);
+  Temp turned(wide.dtype);
+  call(op, "aclnnErfinv", wide, turned);
+  call(op, "aclnnMuls", *turned, kRoot, y);
+}
 IR_OP(RandomUniformInt, aclnnInplaceRandom, (In, shape), (In, min), (In, max), (Out, y), (Int, seed, 0),
       (Int, seed2, 0)) {
   ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), min->dtype);

@@ -196,6 +196,10 @@ IR_OP(ShapeN, Shape, (Tensors, x), (OutTensors, y), (Int, dtype, 3)) {
   for (size_t i = 0; i < x.size(); ++i)
     write(op, "y", Out{y.handle->items[i]}, {x[i].rank}, ir::dims_of(x[i]), static_cast<DType>(dtype));
 }
+IR_OP(GetShape, Shape, (Tensors, x), (Out, y)) {
+  op.require(x.size() == 1, "there are {} inputs, want one", x.size());
+  write(op, "y", y, {x[0].rank}, ir::dims_of(x[0]), DType::Int32);
+}
 ABOUT(Size, Vector, "The number of elements of x", "x 的元素个数")
 IR_OP(Size, Size, (In, x), (Out, y), (Int, dtype, 3)) {
   write(op, "y", y, {}, {x->numel()}, static_cast<DType>(dtype));

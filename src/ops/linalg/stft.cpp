@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/fourier.h"
 #include "kernels/pipeline.h"
-#include "ops/linalg/fourier.h"
 #include "ops/op.h"
 
 namespace updraft {

@@ -79,6 +79,9 @@ constexpr Row kRows[] = {
     {"Atan", same, "Atan"},
     {"Atan2", same, "Atan2"},
     {"Atanh", same, "Atanh"},
+    {"BesselI0e", same, "BesselI0e"},
+    {"BesselI1e", same, "BesselI1e"},
+    {"Betainc", same, "Betainc"},
     {"Bitcast", bitcast, "Bitcast"},
     {"BitwiseAnd", same, "BitwiseAnd"},
     {"BitwiseOr", same, "BitwiseOr"},
@@ -91,6 +94,7 @@ constexpr Row kRows[] = {
     {"Conj", same, "Conj"},
     {"Cos", same, "Cos"},
     {"Cosh", same, "Cosh"},
+    {"Digamma", same, "Digamma"},
     {"Div", divide, "RealDiv, TruncateDiv"},
     {"DivNoNan", same, "DivNoNan"},
     {"Equal", same, "Equal"},
@@ -111,6 +115,9 @@ constexpr Row kRows[] = {
     {"Greater", same, "Greater"},
     {"GreaterEqual", same, "GreaterEqual"},
     {"GuaranteeConst", pass, ""},
+    {"Igamma", same, "Igamma"},
+    {"IgammaGradA", same, "IgammaGradA"},
+    {"Igammac", same, "Igammac"},
     {"Imag", of_parts, "Imag"},
     {"Inv", same, "Reciprocal"},
     {"InvGrad", same, "ReciprocalGrad"},
@@ -162,6 +169,7 @@ constexpr Row kRows[] = {
     {"Xdivy", same, "Xdivy"},
     {"Xlog1py", same, "Xlog1py"},
     {"Xlogy", same, "Xlogy"},
+    {"Zeta", same, "Zeta"},
 };
 
 }  // namespace

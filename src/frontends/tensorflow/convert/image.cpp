@@ -30,19 +30,64 @@ void crop(Conversion& c) {
   same_inputs(c, std::move(attributes));
 }
 
+/// Filters of the graph's operator have the channels last, too.
+void scaled(Conversion& c) {
+  same_inputs(c, {{"kernel_type", c.text("kernel_type", "lanczos3")}, {"antialias", c.flag("antialias", true)}});
+}
+void resize_by_area(Conversion& c) { same_inputs(c, {{"align_corners", c.flag("align_corners")}}); }
+
+/// Windows side by side in the channels.
+void patches(Conversion& c) {
+  Attributes attributes = {
+      {"ksizes", c.integers("ksizes")}, {"strides", c.integers("strides")}, {"padding", c.text("padding")}};
+  if (c.row.type == std::string_view("ExtractImagePatches")) attributes["rates"] = c.integers("rates");
+  same_inputs(c, std::move(attributes));
+}
+/// Random numbers are TensorFlow's own.
+void glimpse(Conversion& c) {
+  c.require(!c.flag("uniform_noise", true) && c.text("noise", "uniform") == "zero", "noise is random, want zeros");
+  same_inputs(c, {{"centered", c.flag("centered", true)},
+                  {"normalized", c.flag("normalized", true)},
+                  {"uniform_noise", false},
+                  {"noise", std::string("zero")}});
+}
+void dilation(Conversion& c) {
+  same_inputs(c, {{"strides", c.integers("strides")},
+                  {"rates", c.integers("rates")},
+                  {"padding_mode", c.text("padding")},
+                  {"data_format", std::string("NHWC")}});
+}
+
+void combined_suppression(Conversion& c) {
+  c.result(c.row.ascend, c.operands(),
+           {{"pad_per_class", c.flag("pad_per_class")}, {"clip_boxes", c.flag("clip_boxes", true)}}, 4);
+}
+
 constexpr Row kRows[] = {
     {"AdjustContrastv2", same, "AdjustContrast"},
     {"AdjustHue", same, "AdjustHue"},
     {"AdjustSaturation", same, "AdjustSaturation"},
+    {"CombinedNonMaxSuppression", combined_suppression, "CombinedNonMaxSuppression"},
     {"CropAndResize", crop, "CropAndResize"},
     {"CropAndResizeGradBoxes", crop, "CropAndResizeGradBoxes"},
     {"CropAndResizeGradImage", crop, "CropAndResizeGradImage"},
+    {"Dilation2D", dilation, "Dilation2D"},
+    {"Dilation2DBackpropFilter", dilation, "Dilation2DBackpropFilter"},
+    {"Dilation2DBackpropInput", dilation, "Dilation2DBackpropInput"},
+    {"ExtractGlimpse", glimpse, "ExtractGlimpse", "without random noise", "不含随机噪声"},
+    {"ExtractImagePatches", patches, "ExtractImagePatches"},
+    {"ExtractVolumePatches", patches, "ExtractVolumePatches"},
     {"HSVToRGB", same, "HSVToRGB"},
     {"RGBToHSV", same, "RGBToHSV"},
+    {"ResizeArea", resize_by_area, "ResizeArea"},
+    {"ResizeBicubic", resize_to_float, "ResizeBicubic"},
+    {"ResizeBicubicGrad", gradient_of_image, "ResizeBicubicGrad"},
     {"ResizeBilinear", resize_to_float, "ResizeBilinearV2"},
     {"ResizeBilinearGrad", gradient_of_image, "ResizeBilinearV2Grad"},
     {"ResizeNearestNeighbor", resize, "ResizeNearestNeighborV2"},
     {"ResizeNearestNeighborGrad", resize, "ResizeNearestNeighborV2Grad"},
+    {"ScaleAndTranslate", scaled, "ScaleAndTranslate"},
+    {"ScaleAndTranslateGrad", scaled, "ScaleAndTranslateGrad"},
 };
 
 }  // namespace

@@ -81,9 +81,17 @@ void invert(Conversion& c) {
   same(c);
 }
 
+/// Indices of each tensor first, and then the tensors.
+void stitch(Conversion& c) {
+  const auto n = static_cast<size_t>(c.integer("N"));
+  c.require(c.inputs() == 2 * n && n > 0, "there are {} inputs, attribute N is {}", c.inputs(), n);
+  c.result(c.row.ascend, {c.all(0, n), c.all(n)}, {{"N", static_cast<int64_t>(n)}});
+}
+
 constexpr Row kRows[] = {
     {"Bucketize", bucketize, "Bucketize"},
     {"DynamicPartition", partition, "GatherNd, NonZero"},
+    {"DynamicStitch", stitch, "DynamicStitch"},
     {"Gather", gather, "GatherV2"},
     {"GatherNd", same, "GatherNd"},
     {"GatherV2", gather, "GatherV2"},
@@ -94,7 +102,9 @@ constexpr Row kRows[] = {
     {"LowerBound", bound, "LowerBound"},
     {"NonMaxSuppressionV3", suppress, "NonMaxSuppressionV4"},
     {"NonMaxSuppressionV4", suppress, "NonMaxSuppressionV4"},
+    {"NonMaxSuppressionWithOverlaps", same, "NonMaxSuppressionWithOverlaps"},
     {"OneHot", one_hot, "OneHot"},
+    {"ParallelDynamicStitch", stitch, "ParallelDynamicStitch"},
     {"ScatterNd", same, "ScatterNd"},
     {"TensorScatterAdd", same, "TensorScatterAdd"},
     {"TensorScatterMax", same, "TensorScatterMax"},

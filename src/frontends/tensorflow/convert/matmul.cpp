@@ -51,6 +51,7 @@ constexpr Row kRows[] = {
     {"BiasAddGrad", bias_add, "BiasAddGrad"},
     {"BiasAddV1", bias_add, "BiasAdd"},
     {"Cholesky", same, "Cholesky"},
+    {"CholeskyGrad", same, "CholeskyGrad"},
     {"Cross", cross, "Cross"},
     {"Einsum", einsum, "BatchMatMulV2, ReduceSum, Transpose"},
     {"LogMatrixDeterminant", log_determinant, "LogMatrixDeterminant"},

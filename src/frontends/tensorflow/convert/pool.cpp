@@ -49,15 +49,47 @@ void pool(Conversion& c) {
   c.result(type, {x}, attributes);
 }
 
+/// Second gradients: what went in, what came out, and the gradient of what went in.
+void second_gradient(Conversion& c) {
+  const bool last = c.channels_last();
+  c.result("MaxPoolGradGrad", {c.in(0), c.in(1), c.in(2)},
+           {{"ksize", c.integers("ksize")},
+            {"strides", c.integers("strides")},
+            {"padding", c.text("padding")},
+            {"data_format", format_of(2, last)}});
+}
+void second_gradient_of_volume(Conversion& c) {
+  c.result("MaxPool3DGradGrad", {c.in(0), c.in(1), c.in(2)}, windows_of(c, size_in(c, c.in(0))));
+}
+
+/// Places are among all elements of an image, not of the batch.
+void with_places(Conversion& c) {
+  c.require(!c.flag("include_batch_in_index"), "attribute include_batch_in_index is true");
+  Attributes attributes = {
+      {"ksize", c.integers("ksize")}, {"strides", c.integers("strides")}, {"padding", c.text("padding")}};
+  const bool forward = c.row.type == std::string_view("MaxPoolWithArgmax");
+  if (forward) attributes["Targmax"] = static_cast<int64_t>(c.element_type("Targmax", DType::Int64));
+  c.result(c.row.ascend, c.operands(), std::move(attributes), forward ? 2 : 1);
+}
+
+void by_sequences(Conversion& c) { same_inputs(c, {{"overlapping", c.flag("overlapping")}}); }
+
 constexpr Row kRows[] = {
     {"AvgPool", pool, "AvgPoolV2"},
     {"AvgPool3D", pool, "AvgPool3D"},
     {"AvgPool3DGrad", mean_gradient, "AvgPool3DGrad", "the shape of the input is known", "须已知输入大小"},
     {"AvgPoolGrad", mean_gradient, "AvgPoolV2Grad", "the shape of the input is known", "须已知输入大小"},
+    {"FractionalAvgPoolGrad", by_sequences, "FractionalAvgPoolGrad"},
+    {"FractionalMaxPoolGrad", by_sequences, "FractionalMaxPoolGrad"},
     {"MaxPool", pool, "MaxPoolV3"},
     {"MaxPool3D", pool, "MaxPool3D"},
     {"MaxPool3DGrad", max_gradient, "MaxPool3DGrad"},
+    {"MaxPool3DGradGrad", second_gradient_of_volume, "MaxPool3DGradGrad"},
     {"MaxPoolGrad", max_gradient, "MaxPoolV3Grad"},
+    {"MaxPoolGradGrad", second_gradient, "MaxPoolGradGrad"},
+    {"MaxPoolGradGradWithArgmax", with_places, "MaxPoolGradGradWithArgmax", "places in an image", "仅图像内的位置"},
+    {"MaxPoolGradWithArgmax", with_places, "MaxPoolGradWithArgmax", "places in an image", "仅图像内的位置"},
+    {"MaxPoolWithArgmax", with_places, "MaxPoolWithArgmax", "places in an image", "仅图像内的位置"},
 };
 
 }  // namespace

@@ -92,6 +92,19 @@ IR_OP(CustTraceGrad, CustTraceGrad, (In, y_grad), (In, x_shape), (Out, x_grad)) 
   one.rank = 0;
   call(op, "aclnnInplaceCopy", on, one.expand_as(on));
 }
+IR_OP(CustTraceV2Grad, CustTraceGrad, (In, dout), (In, shape), (In, offset), (In, axis1), (In, axis2), (Out, din)) {
+  ir::result(op, "din", *din, ir::shape_from(op, "shape", shape, *din), dout->dtype);
+  const TensorView on = diagonal(op, *din, integer_of(op, "offset", offset.handle),
+                                 integer_of(op, "axis1", axis1.handle), integer_of(op, "axis2", axis2.handle));
+  const Dims each(on.dims, on.dims + on.rank - 1);
+  op.require(ir::dims_of(*dout) == each, "dout is {}, want an element for each diagonal of din {}", describe(*dout),
+             describe(*din));
+  call(op, "aclnnInplaceZero", din);
+  if (op.inferring() || on.empty()) return;
+  TensorView by = *dout;
+  by.dims[by.rank] = 1, by.strides[by.rank] = 0, ++by.rank;
+  call(op, "aclnnInplaceCopy", on, by.expand_as(on));
+}
 ABOUT(CustTrilIndices, AICPU, "Coordinates of a triangle, rows and then columns", "三角部分的行列坐标")
 IR_OP(CustTrilIndices, CustTrilIndices, (Out, output), (Int, row), (Int, col), (Int, offset), (Type, dtype)) {
   triangle(op, row, col, offset, true, dtype, output);

@@ -80,17 +80,22 @@ void require_images(const Op& op, const char* name, const TensorView& v) {
 }  // namespace
 
 namespace {
-void cut(Op& op, const In& x, const In& boxes, const In& box_index, const Dims& crop, float extrapolation,
-         const char* method, const Out& y) {
-  require_images(op, "x", *x);
+/// With the channels last; where they are second in what the client has, `second` is true.
+void cut(Op& op, const In& given, const In& boxes, const In& box_index, const Dims& crop, float extrapolation,
+         const char* method, const Out& y, bool second = false, DType type = DType::Float) {
+  require_images(op, "x", *given);
+  const TensorView turned = second ? permute(*given, {0, 2, 3, 1}) : *given, *x = &turned;
   const bool nearest = is_nearest(op, method);
   op.require(crop.size() == 2, "crop_size has {} values, want 2", crop.size());
   const Boxes plan(op, boxes, box_index, ir::dims_of(*x), crop[0], crop[1]);
   const int64_t depth = x->dims[3];
-  ir::result(op, "y", *y, {boxes->dims[0], crop[0], crop[1], depth}, DType::Float);
+  ir::result(op, "y", *y,
+             second ? Dims{boxes->dims[0], depth, crop[0], crop[1]} : Dims{boxes->dims[0], crop[0], crop[1], depth},
+             type);
   op.work(y->numel() * 8);
   op.kernel_scratch(static_cast<size_t>(x->numel() + y->numel()) * sizeof(float));
-  op.launch([=, from = *x, to = *y, outside = extrapolation] {
+  if (op.inferring()) return;
+  op.launch([=, from = *x, to = second ? permute(*y, {0, 2, 3, 1}) : *y, outside = extrapolation] {
     ScratchScope scratch;
     const float* image = linalg::dense_copy<float>(from, scratch);
     const linalg::Result<float> made(to, scratch);
@@ -123,6 +128,17 @@ ABOUT(CropAndResize, AICPU, "Boxes cut out of images and brought to one size", "
 IR_OP(CropAndResize, CropAndResize, (In, x), (In, boxes), (In, box_index), (In, crop_size), (Out, y),
       (Float, extrapolation_value, 0), (Text, method, "bilinear")) {
   cut(op, x, boxes, box_index, op.integers("crop_size", crop_size.handle), extrapolation_value, method, y);
+}
+IR_OP(CustCropAndResize, CropAndResize, (In, image), (In, boxes), (In, box_index), (In, crop_size), (Out, y),
+      (Float, extrapolation_value, 0), (Text, method, "bilinear")) {
+  cut(op, image, boxes, box_index, op.integers("crop_size", crop_size.handle), extrapolation_value, method, y);
+}
+// Images have their channels second where the client's format of x is NCHW, as that of torch_npu's tensors is.
+IR_OP(CropAndResizeV2, CropAndResize, (In, x), (In, boxes), (In, box_index), (In, crop_size), (Out, y),
+      (Float, extrapolation_value, 0), (Text, method, "bilinear"), (Type, dtype, DType::Float)) {
+  constexpr int32_t kNchw = 0;
+  cut(op, x, boxes, box_index, op.integers("crop_size", crop_size.handle), extrapolation_value, method, y,
+      x.handle->format == kNchw, dtype);
 }
 IR_OP(CropAndResizeD, CropAndResize, (In, x), (In, boxes), (In, box_index), (Out, y), (Ints, crop_size),
       (Float, extrapolation_value, 0), (Text, method, "bilinear")) {
@@ -230,6 +246,16 @@ IR_OP(CropAndResizeGradBoxes, CropAndResizeGradBoxes, (In, grads), (In, images),
     });
     made.give();
   });
+}
+
+// MindSpore's own types. The type of the images is that of the output.
+IR_OP(CustCropAndResizeGradImage, CropAndResizeGradImage, (In, grads), (In, boxes), (In, box_index), (In, image_size),
+      (Out, y), (Text, method, "bilinear"), (Type, T, DType::Float)) {
+  call(op, "CropAndResizeGradImage", grads, boxes, box_index, image_size, y, method, ir::type_of(*y, T));
+}
+IR_OP(CustCropAndResizeGradBoxes, CropAndResizeGradBoxes, (In, grads), (In, images), (In, boxes), (In, box_index),
+      (Out, y), (Text, method, "bilinear")) {
+  call(op, "CropAndResizeGradBoxes", grads, images, boxes, box_index, y, method);
 }
 
 }  // namespace updraft

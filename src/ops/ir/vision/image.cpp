@@ -71,11 +71,6 @@ IR_OP(ResizeNearestNeighborV2Grad, aclnnUpsampleNearest2dBackward, (In, grads), 
        last_two(*grads), from, kFromSizes, kFromSizes, y);
 }
 namespace {
-/// What is neither is TensorFlow's oldest rule, with pixels at their corners.
-void require_centres(const Op& op, bool align_corners, bool half_pixel_centers) {
-  op.require(align_corners != half_pixel_centers,
-             "attributes align_corners and half_pixel_centers are both {}, want one of them", align_corners);
-}
 void require_one_rule(const Op& op, bool align_corners, bool half_pixel_centers) {
   op.require(!align_corners || !half_pixel_centers, "attributes align_corners and half_pixel_centers are both true");
 }
@@ -128,13 +123,6 @@ IR_OP(SyncResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (I
   (void)size, (void)ori_image_size;
   bilinear_gradient(op, grads, original_image, align_corners, half_pixel_centers, y, DType::Float);
 }
-IR_OP(ResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y), (Bool, align_corners, false),
-      (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
-  require_centres(op, align_corners, half_pixel_centers);
-  const Dims to = op.integers("size", size.handle);
-  ir::result(op, "y", *y, resized(op, *images, to), dtype);
-  call(op, "aclnnUpsampleBicubic2d", images, to, align_corners, kFromSizes, kFromSizes, y);
-}
 
 // --- linearly along one dimension, or by cubic curves along two ------------------------------------------------------
 namespace {
@@ -185,6 +173,28 @@ IR_OP(ResizeGradD, Resize, (In, grads), (Out, y), (Ints, original_size), (Ints, 
                 factor(scales, 0), factor(scales, 1), y);
   call(op, "aclnnUpsampleLinear1dBackward", grads, Dims{grads->dims[2]}, original_size, c.corners, factor(scales, 0),
        y);
+}
+
+ABOUT(ResizeGrad, Vector, "Gradient of Resize", "Resize 的反向梯度")
+IR_OP(ResizeGrad, ResizeGrad, (In, grads), (OptIn, roi), (OptIn, scales), (In, original_size), (Out, y),
+      (Text, coordinate_transformation_mode, "half_pixel"), (Float, cubic_coeff_a, -0.75f), (Int, exclude_outside, 0),
+      (Float, extrapolation_value, 0), (Text, mode, "nearest"), (Text, nearest_mode, "round_prefer_floor")) {
+  (void)roi, (void)scales, (void)extrapolation_value;  // what lies where follows from the sizes
+  const Dims from = ir::shape_from(op, "original_size", original_size, *y);
+  ir::result(op, "y", *y, from, grads->dtype);
+  ir::want(op, "exclude_outside", exclude_outside, int64_t{0});
+  if (std::string_view(mode) == "nearest") {
+    ir::want(op, "nearest_mode", nearest_mode, "floor");
+    op.require(grads->rank == 4, "grads is {}, want [N, C, H, W]", describe(*grads));
+    return call(op, "aclnnUpsampleNearest2dBackward", grads, last_two(*grads), from, kFromSizes, kFromSizes, y);
+  }
+  ir::want(op, "cubic_coeff_a", cubic_coeff_a, -0.75f);
+  const aclIntArray none{};
+  const Curve c = curve_of(op, mode, coordinate_transformation_mode, Ints{&none}, *grads);
+  if (c.cubic)
+    return call(op, "aclnnUpsampleBicubic2dBackward", grads, last_two(*grads), from, c.corners, kFromSizes, kFromSizes,
+                y);
+  call(op, "aclnnUpsampleLinear1dBackward", grads, Dims{grads->dims[2]}, from, c.corners, kFromSizes, y);
 }
 
 // --- sampling -----------------------------------------------------------------------------------------------------

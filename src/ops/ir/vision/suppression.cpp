@@ -31,19 +31,24 @@ struct Limits {
   double overlap = 0, score = 0;
   bool scored = false;
 };
-/// The boxes that are kept of one class, the best first.
-std::vector<int64_t> kept(const std::vector<Box>& boxes, const double* scores, const Limits& l) {
-  std::vector<int64_t> order(boxes.size()), found;
+/// Of `count` things those that are kept, the best first: together(a, b) says that a keeps b out.
+template <class Together>
+std::vector<int64_t> kept_of(size_t count, const double* scores, const Limits& l, Together&& together) {
+  std::vector<int64_t> order(count), found;
   std::iota(order.begin(), order.end(), 0);
   if (l.scored) std::erase_if(order, [&](int64_t i) { return !(scores[i] > l.score); });
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
     if (static_cast<int64_t>(found.size()) >= l.most) break;
-    const Box& box = boxes[static_cast<size_t>(i)];
-    if (std::ranges::none_of(found, [&](int64_t k) { return overlaps(boxes[static_cast<size_t>(k)], box, l.overlap); }))
+    if (std::ranges::none_of(found,
+                             [&](int64_t k) { return together(static_cast<size_t>(k), static_cast<size_t>(i)); }))
       found.push_back(i);
   }
   return found;
+}
+/// The boxes that are kept of one class, the best first.
+std::vector<int64_t> kept(const std::vector<Box>& boxes, const double* scores, const Limits& l) {
+  return kept_of(boxes.size(), scores, l, [&](size_t a, size_t b) { return overlaps(boxes[a], boxes[b], l.overlap); });
 }
 
 }  // namespace
@@ -77,6 +82,104 @@ IR_OP(NonMaxSuppressionV3, NonMaxSuppressionV3, (In, boxes), (In, scores), (In, 
     int64_t n = 0;
     for (int64_t i : kept(own, all.data(), l)) to[n++] = static_cast<int32_t>(i);
     shape.set({n});
+  });
+}
+ABOUT(NonMaxSuppressionWithOverlaps, AICPU,
+      "The best of things that do not overlap, of which overlaps tells, the best first",
+      "按给定的重叠矩阵做非极大值抑制，最优者在前")
+IR_OP(NonMaxSuppressionWithOverlaps, NonMaxSuppressionWithOverlaps, (In, overlaps), (In, scores), (In, max_output_size),
+      (In, overlap_threshold), (In, score_threshold), (Out, selected_indices)) {
+  op.require(scores->rank == 1, "scores is {}, want a vector", describe(*scores));
+  const int64_t square[] = {scores->dims[0], scores->dims[0]};
+  op.require_shape("overlaps", *overlaps, square, 2);
+  for (const In& one : {max_output_size, overlap_threshold, score_threshold})
+    op.require(one->numel() == 1, "a limit is {}, want one number", describe(*one));
+  op.suggest_up_to(*selected_indices, scores->dims, 1, DType::Int32, 0);
+  op.require(selected_indices->dtype == DType::Int32 && selected_indices->is_contiguous() &&
+                 selected_indices->numel() >= scores->numel(),
+             "selected_indices is {}, want contiguous INT32 and room for {}", describe(*selected_indices),
+             scores->numel());
+  op.work(overlaps->numel() * 2);
+  op.launch([shared = *overlaps, scores = *scores, most = *max_output_size, limit = *overlap_threshold,
+             least = *score_threshold, shape = ResultShape(selected_indices.handle),
+             to = selected_indices->as<int32_t>()] {
+    Limits l;
+    l.most = static_cast<int64_t>(linalg::gather(most)[0]);
+    l.overlap = linalg::gather(limit)[0];
+    l.score = linalg::gather(least)[0], l.scored = true;
+    const std::vector<double> all = linalg::gather(scores), by = linalg::gather(shared);
+    int64_t n = 0;
+    for (int64_t i :
+         kept_of(all.size(), all.data(), l, [&](size_t a, size_t b) { return by[b * all.size() + a] > l.overlap; }))
+      to[n++] = static_cast<int32_t>(i);
+    shape.set({n});
+  });
+}
+ABOUT(CombinedNonMaxSuppression, AICPU,
+      "The best boxes of all classes, of each image, that do not overlap in their class",
+      "每幅图各类别非极大值抑制后合并的最优框")
+IR_OP(CombinedNonMaxSuppression, CombinedNonMaxSuppression, (In, boxes), (In, scores), (In, max_output_size_per_class),
+      (In, max_total_size), (In, iou_threshold), (In, score_threshold), (Out, nmsed_boxes), (Out, nmsed_scores),
+      (Out, nmsed_classes), (Out, valid_detections), (Bool, pad_per_class, false), (Bool, clip_boxes, true)) {
+  op.require(boxes->rank == 4 && boxes->dims[3] == 4 && scores->rank == 3 && scores->dims[0] == boxes->dims[0] &&
+                 scores->dims[1] == boxes->dims[1] && (boxes->dims[2] == 1 || boxes->dims[2] == scores->dims[2]),
+             "boxes is {} and scores {}, want [images, boxes, 1 or classes, 4] and [images, boxes, classes]",
+             describe(*boxes), describe(*scores));
+  for (const In& one : {iou_threshold, score_threshold})
+    op.require(one->numel() == 1, "a limit is {}, want one number", describe(*one));
+  const int64_t images = boxes->dims[0], n = boxes->dims[1], classes = scores->dims[2];
+  const int64_t of_class = integer_of(op, "max_output_size_per_class", max_output_size_per_class.handle);
+  int64_t total = integer_of(op, "max_total_size", max_total_size.handle);
+  op.require(of_class > 0 && total > 0, "max_output_size_per_class is {} and max_total_size {}, want numbers above 0",
+             of_class, total);
+  if (pad_per_class) total = std::min(total, of_class * classes);
+  op.result("nmsed_boxes", *nmsed_boxes, {images, total, 4}, boxes->dtype);
+  op.result("nmsed_scores", *nmsed_scores, {images, total}, scores->dtype);
+  op.result("nmsed_classes", *nmsed_classes, {images, total}, boxes->dtype);
+  op.result("valid_detections", *valid_detections, {images}, DType::Int32);
+  op.work(scores->numel() * 64);
+  op.launch([=, from = *boxes, scored = scores->transpose(1, 2), limit = *iou_threshold, least = *score_threshold,
+             to_boxes = *nmsed_boxes, to_scores = *nmsed_scores, to_classes = *nmsed_classes,
+             to_count = *valid_detections] {
+    Limits l;
+    l.most = of_class;
+    l.overlap = linalg::gather(limit)[0];
+    l.score = linalg::gather(least)[0], l.scored = true;
+    const std::vector<double> corners = linalg::gather(from), all = linalg::gather(scored);
+    const int64_t kinds = from.dims[2];
+    struct Found {
+      double score;
+      int64_t kind;
+      const double* box;
+    };
+    const auto rows = static_cast<size_t>(images * total);
+    std::vector<double> best_boxes(rows * 4, 0.0), best_scores(rows, 0.0), best_classes(rows, 0.0), counts;
+    for (int64_t image = 0; image < images; ++image) {
+      std::vector<Found> found;
+      for (int64_t k = 0; k < classes; ++k) {
+        const auto box = [&](int64_t i) {
+          return corners.data() + ((image * n + i) * kinds + (kinds == 1 ? 0 : k)) * 4;
+        };
+        std::vector<Box> own;
+        for (int64_t i = 0; i < n; ++i) own.push_back(box_of(box(i), false));
+        const double* of_kind = all.data() + (image * classes + k) * n;
+        for (int64_t i : kept(own, of_kind, l)) found.push_back({of_kind[i], k, box(i)});
+      }
+      std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.score > b.score; });
+      if (static_cast<int64_t>(found.size()) > total) found.resize(static_cast<size_t>(total));
+      counts.push_back(static_cast<double>(found.size()));
+      for (size_t i = 0; i < found.size(); ++i) {
+        const size_t row = static_cast<size_t>(image * total) + i;
+        for (size_t c = 0; c < 4; ++c)
+          best_boxes[row * 4 + c] = clip_boxes ? std::clamp(found[i].box[c], 0.0, 1.0) : found[i].box[c];
+        best_scores[row] = found[i].score;
+        best_classes[row] = static_cast<double>(found[i].kind);
+      }
+    }
+    linalg::scatter(to_boxes, best_boxes);
+    linalg::scatter(to_scores, best_scores);
+    linalg::scatter(to_classes, best_classes);
+    linalg::scatter(to_count, counts);
   });
 }
 ABOUT(NonMaxSuppressionV6, AICPU, "[image, class, box] of the best boxes of each class that do not overlap",

@@ -1,15 +1,16 @@
-// Discrete Fourier transforms, in double, so that results are rounded once.
+// Fourier transforms of any length.
 #pragma once
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <vector>
 
-#include "tensor/dtype.h"
+#include "kernels/pipeline.h"
 
 namespace updraft {
 
-/// A transform of any length: the smallest prime factor p splits it into p transforms of the elements k, k + p, …,
-/// which are then combined.
+// A transform of any length: the smallest prime factor p splits it into p transforms of the elements k, k + p, …,
+// which are then combined. In double, so that results are rounded once.
 class Fourier {
  public:
   explicit Fourier(int64_t n) : n_(n), roots_(static_cast<size_t>(n)) {
