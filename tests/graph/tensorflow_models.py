@@ -251,6 +251,9 @@ def write_others(folder):
     zero = tf.compat.v1.AttrValue.ListValue(i=[1, 0, 1, 1])
     others["zero_stride"] = changed(graph_of(lambda x: raw.Conv2D(input=x, filter=tf.ones((3, 3, 4, 2)), strides=[1, 1, 1, 1], padding="SAME"),
                                              image), "Conv2D", "strides", {"list": zero})
+    far = tf.compat.v1.AttrValue.ListValue(i=[1, 1 << 40, 1, 1])
+    others["wide_stride"] = changed(graph_of(lambda x: raw.Conv2D(input=x, filter=tf.ones((3, 3, 4, 2)), strides=[1, 1, 1, 1], padding="SAME"),
+                                             image), "Conv2D", "strides", {"list": far})
     others["wide_block"] = changed(graph_of(lambda x: raw.DepthToSpace(input=x, block_size=2), image), "DepthToSpace", "block_size", {"i": 1 << 32})
 
     def constants(*shapes):

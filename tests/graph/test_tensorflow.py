@@ -81,6 +81,7 @@ def test_a_batch_of_any_size_and_gears(folder):
     ("texts", "E19010", "(AsString): there is no converter for this operator"),
     ("older_loop", "E10001", "(Enter): branches and loops of TensorFlow 1"),
     ("zero_stride", "E10001", "(Conv2D): attribute strides has a 0, want positive values"),
+    ("wide_stride", "E10001", "a stride or a dilation of the window is 1099511627776, want 2147483647 at most"),
     ("wide_block", "E10001", "(DepthToSpace): attribute block_size is 4294967296, want 1 to 65536"),
     ("wide_constant", "E10001", "a constant has the shape [32768, 32768]: 2147483648 bytes are the most"),
     ("wide_constants", "E10001", "constants that do not write out their elements have more than 2147483648 bytes together"),

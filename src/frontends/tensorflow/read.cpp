@@ -407,8 +407,15 @@ class Reader {
         }
       };
       for (size_t i = 0; i < given; ++i) put(i, to + i * width);
-      for (auto i = static_cast<int64_t>(given); i < count; ++i)
-        std::memcpy(to + static_cast<size_t>(i) * width, to + (given - 1) * width, width);
+      // in blocks: there may be many
+      constexpr size_t kBlock = size_t{1} << 16;
+      std::byte* last = to + (given - 1) * width;
+      const auto size = static_cast<size_t>(to + static_cast<size_t>(count) * width - last);
+      for (size_t have = width; have < size;) {
+        const size_t more = std::min({have, kBlock, size - have});
+        std::memcpy(last + have, last, more);
+        have += more;
+      }
     });
   }
 

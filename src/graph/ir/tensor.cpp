@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 
@@ -35,6 +37,17 @@ Tensor vector_of(DType dtype, Dims dims, const std::vector<T>& values) {
   return {dtype, std::move(dims), Bytes::copy_of(values.data(), values.size() * sizeof(T))};
 }
 
+/// A real number as R, which may be an integer: NaN is 0 then, and what is too large the end of R.
+template <class R>
+R number(double value) {
+  if constexpr (std::is_integral_v<R>) {
+    if (std::isnan(value)) return 0;
+    if (value >= static_cast<double>(std::numeric_limits<R>::max())) return std::numeric_limits<R>::max();
+    if (value <= static_cast<double>(std::numeric_limits<R>::min())) return std::numeric_limits<R>::min();
+  }
+  return static_cast<R>(value);
+}
+
 template <class R>
 std::vector<R> numbers(const Tensor& t) {
   std::vector<R> result;
@@ -47,9 +60,9 @@ std::vector<R> numbers(const Tensor& t) {
     for (size_t i = 0; i < n; ++i) {
       T value;
       std::memcpy(&value, t.data.data() + i * sizeof(T), sizeof(T));
-      if constexpr (std::is_same_v<T, bool>) result.push_back(static_cast<R>(value));
-      else if constexpr (std::is_integral_v<T> || std::is_floating_point_v<T>) result.push_back(static_cast<R>(value));
-      else result.push_back(static_cast<R>(static_cast<float>(value)));
+      if constexpr (std::is_integral_v<T>) result.push_back(static_cast<R>(value));
+      else if constexpr (std::is_floating_point_v<T>) result.push_back(number<R>(value));
+      else result.push_back(number<R>(static_cast<float>(value)));
     }
   };
   switch (t.dtype) {

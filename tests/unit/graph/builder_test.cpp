@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 
 namespace updraft::graph {
@@ -102,6 +104,12 @@ TEST_F(Builds, ValuesOfSmallConstantsAreComputed) {
   const Endpoint c = build("Mul", "c", {build("Add", "sum", {a, b}), a});
   ASSERT_NE(build.value(c), nullptr);
   EXPECT_EQ(build.value(c)->integers(), (Ints{11, 44, 99}));
+}
+
+TEST(GraphTensor, NumbersThatAreNoIntegersKeepToTheEnds) {
+  const float values[] = {NAN, INFINITY, -1e30F, -2.5F};
+  const Tensor t{DType::Float, {4}, Bytes::copy_of(values, sizeof values)};
+  EXPECT_EQ(t.integers(), (Ints{0, INT64_MAX, INT64_MIN, -2}));
 }
 
 }  // namespace

@@ -35,6 +35,9 @@ Dims pads_of(Conversion& c, size_t first, const Dims& kernel, const Dims& stride
   }
   c.require(word == "SAME", "attribute padding is \"{}\", want SAME, VALID or EXPLICIT", word);
   for (size_t d = 0; d < n; ++d) {
+    const int64_t most = std::max({kernel[d], strides[d], dilations[d]});
+    c.require(most <= INT32_MAX, "a size, a stride or a dilation of the window is {}, want {} at most", most,
+              INT32_MAX);
     const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
     int64_t all = reach - 1;  // with steps of one the size does not matter
     if (strides[d] != 1) {
