@@ -13,6 +13,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import dump_runs as runs  # noqa: E402
 
+from . import programs  # noqa: E402
+
 NAME = re.compile(r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.\d+\.\d+\.\d{16}$")
 
 
@@ -165,6 +167,19 @@ def test_wrong_configurations(tmp_path):
                 assert re.search(part if "|" in part else re.escape(part), text), (section, part, text)
             assert "case.json" in text or "dump_step" in text
     assert answers[-1][0][0] == 100009 and "there is no dump_path" in answers[-1][0][1]
+
+
+def test_pytorch_is_told_of_a_wrong_configuration(tmp_path):
+    """torch_npu takes no notice of the code: the program goes on, and stderr says why nothing is dumped."""
+    runs.write_json(tmp_path / "dump.json", {"dump": {"dump_path": str(tmp_path), "dump_op_switch": "on", "dump_mode": "both"}})
+    said = programs.python("""
+        import sys, torch, torch_npu
+        torch_npu.npu.init_dump()
+        torch_npu.npu.set_dump(sys.argv[1])
+        print((torch.ones(3).npu() + 1).sum().item())
+        torch_npu.npu.finalize_dump()
+    """, tmp_path / "dump.json")
+    assert "6.0" in said and "nothing is dumped" in said and "dump_mode" in said and "input" in said and "all" in said
 
 
 def test_order_of_calls(folder):
