@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "ops/gathered.h"
+#include "ops/infer.h"
 #include "ops/matmul/quantised.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
@@ -77,6 +78,7 @@ struct Given {
 };
 
 void plan(Op& op, const Given& g, const Out& out) {
+  require_given(op, "out", *out);  // how many tokens there are, nothing else says
   op.require(g.x->rank == 2 && g.x->dtype == DType::Int8, "x is {}, want a matrix of INT8", describe(*g.x));
   op.require((g.w->rank == 3 || g.w->rank == 5) && g.w->dtype == DType::Int8,
              "w is {}, want INT8 of [experts,K,N] or [experts,N/32,K/16,16,32] (FRACTAL_NZ); INT4 is not supported",
@@ -94,14 +96,13 @@ void plan(Op& op, const Given& g, const Out& out) {
   op.require(of_w == k, "x is {} and w {}: {} columns and {} rows", describe(*g.x), describe(*g.w), k, of_w);
   op.require(g.groups->rank == 1 && is_integral(g.groups->dtype) && g.groups->dims[0] <= experts,
              "groupList is {}, want whole numbers for at most {} experts", describe(*g.groups), experts);
-  op.require(is_integral(g.rows->dtype) && g.rows->numel() == rows,
-             "rowIndex is {}, want a whole number for each of {}", describe(*g.rows), rows);
+  op.require(is_integral(g.rows->dtype), "rowIndex is {}, want whole numbers", describe(*g.rows));
+  op.require_shape("rowIndex", *g.rows, &rows, 1);
+  if (g.row_scale) op.require_shape("pertokenScale", *g.row_scale, &rows, 1);
+  if (g.logit) op.require_shape("logit", *g.logit, &rows, 1);
   op.require(!g.scale || (is_scale(g.scale->dtype) && g.scale->numel() == experts * n && g.scale->dims[0] == experts),
              "scale is {}, want {} numbers for each of {} experts", g.scale ? describe(*g.scale).text() : "", n,
              experts);
-  for (const auto& [name, v] : {std::pair("pertokenScale", &g.row_scale), std::pair("logit", &g.logit)})
-    op.require(!*v || (*v)->numel() == rows, "{} is {}, want a number for each of {} rows", name,
-               *v ? describe(**v).text() : "", rows);
   op.require(out->rank == 2 && out->dims[1] == n && out->dtype == DType::Float, "out is {}, want FLOAT of [tokens,{}]",
              describe(*out), n);
   op.require(!g.shared || (g.shared->rank == 2 && g.shared->dims[1] == n && g.shared_at >= 0 &&
