@@ -45,7 +45,6 @@ ARCHITECTURES = {}
 
 
 def add(inputs, settings, names, ending="Model"):
-    """Names may differ in their settings: `Name key=value`."""
     for name in names.split():
         ARCHITECTURES[name.lower()] = (name + ending, name + "Config", settings, inputs)
 
@@ -73,6 +72,6 @@ add(picture, VISION, "DeiT Dinov2 Beit ViTMSN IJepa SiglipVision CLIPVision Data
 add(picture, SHIFTED, "Swin")
 add(picture, FOUR_STAGES, "ConvNext ConvNextV2")
 add(picture, {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}, "ResNet")
-add(large_picture, HEADS_OF_STAGES, "Segformer Pvt")
+add(large_picture, {**HEADS_OF_STAGES, "image_size": 64}, "Segformer Pvt")
 add(large_picture, FOUR_STAGES, "PoolFormer")
 add(picture_and_words, {"text_config": {**TEXT, "eos_token_id": 2}, "vision_config": VISION, "projection_dim": 16}, "CLIP ChineseCLIP")

@@ -10,6 +10,8 @@ from mindspore import Tensor
 ms.set_device(sys.argv[1], 0)
 ms.set_context(mode=ms.PYNATIVE_MODE)
 for name in sys.argv[2:]:
+    ms.set_seed(0)
+    np.random.seed(0)
     net, rng = create_model(name, num_classes=10), np.random.default_rng(1)
     for p in net.get_parameters():
         if len(p.shape) > 1:
