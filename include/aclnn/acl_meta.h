@@ -94,10 +94,10 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* exe
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor);
 
 /** Gives a tensor of a repeatable executor other memory from its next run on: `addr` takes the place of the data that
- * aclCreateTensor was given. `tensor` is the one that the operator was planned with. Where it is null, destroyed already
- * or stands for several parameters, `index` decides: it counts the operator's tensors and lists of tensors in the order
- * of its parameters, absent ones too; of the Input and Output forms only those that are read or written. 161002: no
- * repeatable executor, or no such tensor. */
+ * aclCreateTensor was given. `tensor` is the one that the operator was planned with. Where it is null, destroyed
+ * already or stands for several parameters, `index` decides: it counts the operator's tensors and lists of tensors in
+ * the order of its parameters, absent ones too; of the Input and Output forms only those that are read or written.
+ * 161002: no repeatable executor, or no such tensor. */
 ACL_FUNC_VISIBILITY aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                                  void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,

@@ -43,8 +43,7 @@ KeptArguments::KeptArguments(const OpInfo& info, const Value* values)
       case Kind::Tensors: {
         lists_[i] = tensor_list_pool().ref(v.tensors());
         aclTensorList& list = own_.lists.emplace_back();
-        for (const aclTensor* t : v.tensors()->items)
-          list.items.push_back({t ? &copied(own_.tensors, *t) : nullptr});
+        for (const aclTensor* t : v.tensors()->items) list.items.push_back({t ? &copied(own_.tensors, *t) : nullptr});
         v = Value(&list);
         break;
       }

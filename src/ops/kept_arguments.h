@@ -35,9 +35,9 @@ class KeptArguments {
   /// Which parameters an index counts; absent ones count, too.
   enum class Among : uint8_t { All, Read, Written };
   /// The parameter that the client means, as its position in the table. `handle` is the tensor or the list that it was
-  /// planned with, if the client still has it: that decides, because clients count differently (MindSpore counts lengths
-  /// of sequences where it has them as a tensor). Else it is the one with that index among those that are tensors or
-  /// lists. Throws 161002.
+  /// planned with, if the client still has it: that decides, because clients count differently (MindSpore counts
+  /// lengths of sequences where it has them as a tensor). Else it is the one with that index among those that are
+  /// tensors or lists. Throws 161002.
   size_t position_of(size_t index, Among among, const void* handle) const;
   /// Another address for a tensor, or for tensor `item` of a list. Throws 161002 when there is none.
   void readdress(size_t position, void* storage);

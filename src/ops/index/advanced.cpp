@@ -31,7 +31,8 @@ struct Indexing {
                describe(self));
     const bool filled = out && !op.inferring();
     // For a dimension that is not indexed torch_npu passes an empty vector of self's type, MindSpore an empty vector
-    // of int64 or nine dimensions of size 0. A result with elements has no empty index, so there each empty one is absent.
+    // of int64 or nine dimensions of size 0. A result with elements has no empty index, so there each empty one is
+    // absent.
     auto absent = [&](size_t i) {
       if (i >= indices.size() || !indices.item(i)) return true;
       const TensorView& v = indices[i];
