@@ -118,3 +118,17 @@ def spectra(case, r):
                 t.to(torch.complex128), s=[2, 4, 6, 9][-len(d):], dim=d, norm=m), **how)
             case("CustFFTWithSize", half, inverse=True, real=True, want=lambda t, d=dims, m=norm: torch.fft.irfftn(t.to(torch.complex128), dim=d, norm=m), **how)
     case("CustFFTWithSize", (x * 9).int(), inverse=False, real=True, signal_ndim=1, want=lambda t: torch.fft.rfft(t.double()), tolerance=1e-4)
+    norms = ["backward", "forward", "ortho"]
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        given = x if name in ("rfft", "ihfft") else z
+        for more, forms in {"": [(None, None), (5, None), (None, 1), (9, 0)], "2": [(None, None), ((4, 7), (0, 2)), ((5, -1), None)],
+                            "n": [(None, None), ((4, 5), None), (None, (3, 1)), ((4, 3, 5), (0, 1, 2))]}.items():
+            for number, (sizes, dim) in ((k, form) for k in range(3) for form in forms):
+                how = {"n" if more == "" else "s": sizes, "dim": dim, "norm": norms[number]}
+                exact = getattr(torch.fft, name + more)
+                how = {key: value for key, value in how.items() if value is not None}
+                inputs = [None if value is None else const(value) for value in (sizes, dim, number)]
+                case("Cust" + (name + more).upper(), given, *inputs, tolerance=1e-4,
+                     want=lambda v, *_, f=exact, how=how: f(v.to(torch.complex128 if v.is_complex() else torch.float64), **how))
+    case("CustFFT", z.to(torch.complex128), None, None, None, want=lambda v, *_: torch.fft.fft(v), tolerance=1e-10)
+    case("CustRFFT", (x * 9).int(), None, None, None, want=lambda v, *_: torch.fft.rfft(v.double()), tolerance=1e-4)

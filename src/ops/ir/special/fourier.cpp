@@ -1,4 +1,5 @@
-// Fourier transforms over the last dimensions: MindSpore's own type for all of them.
+// Fourier transforms by MindSpore's own types: one for the last dimensions, and those of its functions of the same
+// names.
 #include "kernels/fourier.h"
 #include "base/parallel.h"
 #include "ops/gathered.h"
@@ -32,15 +33,43 @@ struct Spectrum {
       }
     });
   }
-  /// Another size of the last dimension: value(row, i) gives its elements.
+  /// Another size of dimension d: value(of, i) gives its elements, where of(k) are the old ones.
   template <class F>
-  void resize_last(int64_t size, F&& value) {
-    const int64_t old = dims.back(), rows = old ? static_cast<int64_t>(values.size()) / old : 0;
-    std::vector<complex128> made(static_cast<size_t>(rows * size));
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < size; ++i) made[static_cast<size_t>(r * size + i)] = value(values.data() + r * old, i);
+  void remake(size_t d, int64_t size, F&& value) {
+    int64_t inner = 1;
+    for (size_t k = d + 1; k < dims.size(); ++k) inner *= dims[k];
+    const int64_t old = dims[d], outer = old > 0 && inner > 0 ? static_cast<int64_t>(values.size()) / (old * inner) : 0;
+    std::vector<complex128> made(static_cast<size_t>(outer * size * inner));
+    for (int64_t line = 0; line < outer * inner; ++line) {
+      const complex128* from = values.data() + line / inner * old * inner + line % inner;
+      complex128* to = made.data() + line / inner * size * inner + line % inner;
+      for (int64_t i = 0; i < size; ++i) to[i * inner] = value([&](int64_t k) { return from[k * inner]; }, i);
+    }
     values = std::move(made);
-    dims.back() = size;
+    dims[d] = size;
+  }
+  /// Cuts dimension d, or fills it with zeros.
+  void resize(size_t d, int64_t size) {
+    if (const int64_t old = dims[d]; size != old)
+      remake(d, size, [old](auto&& of, int64_t i) { return i < old ? of(i) : complex128(0); });
+  }
+  /// All points of dimension d of which the first half is given: the other half mirrors it.
+  void mirror(size_t d, int64_t size) {
+    const int64_t given = dims[d];
+    remake(d, size, [=](auto&& of, int64_t i) -> complex128 {
+      const int64_t mirrored = size - i;
+      if (i <= size / 2) return i < given ? of(i) : complex128(0);
+      return mirrored < given ? std::conj(of(mirrored)) : complex128(0);
+    });
+  }
+  void conjugate() {
+    for (complex128& v : values) v = std::conj(v);
+  }
+  std::vector<double> real_parts() const {
+    std::vector<double> parts;
+    parts.reserve(values.size());
+    for (const complex128& v : values) parts.push_back(v.real());
+    return parts;
   }
 };
 
@@ -49,7 +78,107 @@ DType spectrum_of(DType t) {
 }
 DType signal_of(DType t) { return spectrum_of(t) == DType::Complex128 ? DType::Double : DType::Float; }
 
+enum class Numbers : uint8_t { Complex, RealIn, RealOut };  ///< real ones have half a spectrum
+struct Kind {
+  Numbers numbers;
+  bool inverse, hermitian;  ///< hermitian: the signal is half given, the spectrum is real
+  size_t fewest;            ///< how many dimensions without a list: 1, 2, or 0 for all
+};
+struct Axis {
+  size_t d;
+  int64_t size;
+};
+
+/// The dimensions that are transformed, in their order, with the points of each.
+std::vector<Axis> axes_of(const Op& op, const In& input, const OptIn& sizes, const OptIn& dim, const Kind& kind) {
+  const auto rank = static_cast<size_t>(input->rank);
+  const Dims given = sizes && sizes->numel() ? op.integers("s", sizes.handle) : Dims();
+  Dims named = dim && dim->numel() ? op.integers("dim", dim.handle) : Dims();
+  if (named.empty()) {
+    const size_t n = kind.fewest ? kind.fewest : given.empty() ? rank : given.size();
+    op.require(rank >= n && n > 0, "input is {}, want {} dimensions or more", describe(*input), std::max<size_t>(1, n));
+    for (size_t d = rank - n; d < rank; ++d) named.push_back(static_cast<int64_t>(d));
+  }
+  op.require(given.empty() || given.size() == named.size(), "{} sizes for {} dimensions", given.size(), named.size());
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < named.size(); ++i) {
+    const int64_t d = named[i] < 0 ? named[i] + input->rank : named[i];
+    op.require(d >= 0 && d < input->rank, "dim has {}, and input is {}", named[i], describe(*input));
+    for (const Axis& other : axes)
+      op.require(other.d != static_cast<size_t>(d), "dim names dimension {} twice", named[i]);
+    const bool half = kind.numbers == Numbers::RealOut && i + 1 == named.size();
+    int64_t size = half ? 2 * (input->dims[d] - 1) : input->dims[d];
+    if (!given.empty() && given[i] != -1) size = given[i];
+    op.require(size > 0, "a transform has {} points, want some", size);
+    axes.push_back({static_cast<size_t>(d), size});
+  }
+  return axes;
+}
+
+void transform(Op& op, const In& input, const OptIn& sizes, const OptIn& dim, const OptIn& norm, const Out& y,
+               const Kind& kind) {
+  op.require(kind.numbers != Numbers::RealIn || !is_complex(input->dtype), "input is {}, want real numbers",
+             describe(*input));
+  const std::vector<Axis> axes = axes_of(op, input, sizes, dim, kind);
+  const Axis last = axes.back();
+  Dims dims = ir::dims_of(*input);
+  double points = 1;
+  for (const Axis& a : axes) {
+    dims[a.d] = a.size;
+    points *= static_cast<double>(a.size);
+  }
+  if (kind.numbers == Numbers::RealIn) dims[last.d] = last.size / 2 + 1;
+  ir::result(op, "y", *y, dims, kind.numbers == Numbers::RealOut ? signal_of(input->dtype) : spectrum_of(input->dtype));
+  const Dims modes = norm && norm->numel() ? op.integers("norm", norm.handle) : Dims{0};
+  op.require(modes.size() == 1 && modes[0] >= 0 && modes[0] <= 2,
+             "norm is {}, want 0 (backward), 1 (forward) or 2 (ortho)", modes.empty() ? -1 : modes[0]);
+  if (op.inferring() || y->empty()) return;
+  // The factor is that of the way that the name says; a hermitian signal goes the other way.
+  const bool all = kind.inverse ? modes[0] == 0 : modes[0] == 1;
+  const double factor = modes[0] == 2 ? 1 / std::sqrt(points) : all ? 1 / points : 1;
+  op.work(static_cast<int64_t>(static_cast<double>(ir::count_of(dims)) * 20));
+  op.launch([=, view = *input, to = *y] {
+    Spectrum s{ir::dims_of(view), gathered<complex128>(view)};
+    const bool backwards = kind.hermitian ? !kind.inverse : kind.inverse;
+    if (kind.hermitian && kind.numbers == Numbers::RealOut) s.conjugate();
+    for (const Axis& a : axes) {
+      const bool half = a.d == last.d && kind.numbers == Numbers::RealOut;
+      s.resize(a.d, half ? a.size / 2 + 1 : a.size);
+    }
+    for (size_t i = 0; i + 1 < axes.size(); ++i) s.transform(axes[i].d, backwards);
+    if (kind.numbers == Numbers::RealOut) s.mirror(last.d, last.size);
+    s.transform(last.d, backwards);
+    if (kind.numbers == Numbers::RealIn) s.resize(last.d, last.size / 2 + 1);
+    if (kind.hermitian && kind.numbers == Numbers::RealIn) s.conjugate();
+    for (complex128& v : s.values) v *= factor;
+    if (kind.numbers == Numbers::RealOut) return write_all(to, s.real_parts());
+    write_all(to, s.values);
+  });
+}
+
 }  // namespace
+
+#define FOURIER(Type, text, chinese, sizes, ...)                                                      \
+  ABOUT(Cust##Type, AICPU, text, chinese)                                                             \
+  IR_OP(Cust##Type, Cust##Type, (In, input), (OptIn, sizes), (OptIn, dim), (OptIn, norm), (Out, y)) { \
+    transform(op, input, sizes, dim, norm, y, {__VA_ARGS__});                                         \
+  }
+#define FOURIERS(Type, text, chinese, ...)                                         \
+  FOURIER(Type, text, chinese, n, __VA_ARGS__, 1)                                  \
+  FOURIER(Type##2, text ", two dimensions", chinese "（二维）", s, __VA_ARGS__, 2) \
+  FOURIER(Type##N, text ", several dimensions", chinese "（多维）", s, __VA_ARGS__, 0)
+FOURIERS(FFT, "Fourier transform", "傅里叶变换", Numbers::Complex, false, false)
+FOURIERS(IFFT, "Inverse Fourier transform", "傅里叶逆变换", Numbers::Complex, true, false)
+FOURIERS(RFFT, "Fourier transform of real numbers: half a spectrum", "实数的傅里叶变换（半谱）", Numbers::RealIn, false,
+         false)
+FOURIERS(IRFFT, "Inverse Fourier transform of half a spectrum, to real numbers", "半谱的傅里叶逆变换，结果为实数",
+         Numbers::RealOut, true, false)
+FOURIERS(HFFT, "Fourier transform of half a hermitian signal: a real spectrum",
+         "厄米信号（半边）的傅里叶变换，频谱为实数", Numbers::RealOut, false, true)
+FOURIERS(IHFFT, "Inverse Fourier transform of a real spectrum: half a hermitian signal",
+         "实频谱的傅里叶逆变换，结果为半边厄米信号", Numbers::RealIn, true, true)
+#undef FOURIERS
+#undef FOURIER
 
 ABOUT(CustFFTWithSize, AICPU, "Fourier transforms of the last dimensions, of complex or of real numbers",
       "末几维的傅里叶变换（复数或实数）")
@@ -83,21 +212,12 @@ IR_OP(CustFFTWithSize, CustFFTWithSize, (In, x), (Out, y), (Int, signal_ndim), (
     Spectrum s{from, gathered<complex128>(view)};
     const size_t last = from.size() - 1;
     for (size_t d = last + 1 - n; d < last; ++d) s.transform(d, inverse);
-    if (half_in) {  // the other half mirrors this one
-      const int64_t given = from.back(), size = sizes.back();
-      s.resize_last(size, [&](const complex128* row, int64_t i) -> complex128 {
-        const int64_t mirrored = size - i;
-        if (i <= size / 2) return i < given ? row[i] : complex128(0);
-        return mirrored < given ? std::conj(row[mirrored]) : complex128(0);
-      });
-    }
+    if (half_in) s.mirror(last, sizes.back());
     s.transform(last, inverse);
-    if (half_out) s.resize_last(dims.back(), [](const complex128* row, int64_t i) { return row[i]; });
+    if (half_out) s.resize(last, dims.back());
     for (complex128& v : s.values) v *= factor;
     if (!(real && inverse)) return write_all(to, s.values);
-    std::vector<double> parts;
-    for (const complex128& v : s.values) parts.push_back(v.real());
-    write_all(to, parts);
+    write_all(to, s.real_parts());
   });
 }
 
