@@ -1,9 +1,11 @@
-"""Converters for what TorchAir has none of, or has wrong, and the graph engine computes.
+"""Converters for what TorchAir has none of and the graph engine computes, and a word about one that TorchAir has wrong.
 
 TorchAir asks the engine for such operators by itself, but not before the first graph of a process has opened its session:
 until then it takes each for one that the engine does not know, and calls g++ for a callback. So they are registered as
 packages of custom operators register theirs.
 """
+
+import warnings
 
 import torch
 
@@ -23,17 +25,14 @@ def _converter(schema, graph_operator):
     return convert
 
 
-def _with_inverse(theirs):
-    """TorchAir's converter of Fourier transforms makes the one forwards of every call. The other is the conjugate of that of the conjugate."""
+def _telling(theirs):
+    """TorchAir's converter of Fourier transforms does not read `forward`. A card would compute the graph that it makes, and so does Updraft."""
 
     def convert(self, dim, normalization, forward, meta_outputs=None):
-        from torchair.ge import custom_op
-
-        if forward:
-            return theirs(self, dim, normalization, forward)
-        conjugate = custom_op("Conj", self)
-        conjugate.set_meta(self.meta)  # theirs asks for its dimensions
-        return custom_op("Conj", theirs(conjugate, dim, normalization, True))
+        if not forward:
+            warnings.warn("TorchAir makes the forward Fourier transform of an inverse one (aten::_fft_c2c, as torch.fft.ifft asks for it), "
+                          "on a card too: keep it out of what is compiled")
+        return theirs(self, dim, normalization, forward, meta_outputs)
 
     return convert
 
@@ -43,7 +42,7 @@ def register(torchair):
     transform = getattr(getattr(torch.ops, "aten", None), "_fft_c2c", None)
     theirs = getattr(transform.default, "_ge_converter", None) if transform is not None else None
     if theirs is not None:
-        torchair.register_fx_node_ge_converter(transform.default)(_with_inverse(theirs))
+        torchair.register_fx_node_ge_converter(transform.default)(_telling(theirs))
     for name, graph_operator in OPERATORS.items():
         operator = getattr(torch.ops.npu, name, None)  # older releases of torch_npu lack some
         if operator is not None and getattr(operator.default, "_ge_converter", None) is None:

@@ -132,3 +132,11 @@ def spectra(case, r):
                      want=lambda v, *_, f=exact, how=how: f(v.to(torch.complex128 if v.is_complex() else torch.float64), **how))
     case("CustFFT", z.to(torch.complex128), None, None, None, want=lambda v, *_: torch.fft.fft(v), tolerance=1e-10)
     case("CustRFFT", (x * 9).int(), None, None, None, want=lambda v, *_: torch.fft.rfft(v.double()), tolerance=1e-4)
+    case("CustFFTShapeCopy", z, const([2, 3, 8, 5]), want=lambda v, _: torch.view_as_complex(F.pad(torch.view_as_real(v[:, :3]), (0, 0, 0, 0, 0, 2))).to(torch.complex128))
+    case("CustFFTShapeCopy", x, const([2, 5, 6, 1]), want=lambda v, _: F.pad(v[..., :1], (0, 0, 0, 0, 0, 1)).double())
+    for sizes, dim, doubled in ((None, None, np.s_[..., 1:4]), (9, None, np.s_[..., 1:5]), (6, 1, np.s_[:, 1:3]), ([4, 5], [0, 2], np.s_[:, :, 1:3])):
+        def twice(v, *_, at=doubled):
+            v = v.to(torch.complex128, copy=True)
+            v[at] *= 2
+            return v
+        case("CustIRFFTDouble", z, *(None if value is None else const(value) for value in (sizes, dim)), want=twice)

@@ -142,7 +142,7 @@ void refuse(const Op& op, const OptIn& offset, const OptIn& antiquant_scale, con
   plan(op,                                                                                                   \
        {x, w, scale, bias, pertokenScale, groupList, sharedInput, logit, rowIndex, dtype, sharedInputWeight, \
         sharedInputOffset, transposeX, transposeW, groupListType},                                           \
-       out);
+       out)
 #define FINAL_SAMPLE                                                                                           \
   "pertokenScale=f32[N] groupList=i64[2]:1..2 sharedInput=f32[3,M] logit=f32[N] rowIndex=i64[N]:0..4 dtype=0 " \
   "sharedInputWeight=0.5 sharedInputOffset=1 transposeX=false transposeW=false groupListType=1"
@@ -155,7 +155,7 @@ ABOUT(aclnnGroupedMatmulFinalizeRoutingV2, MixCube,
       "分组 INT8 矩阵乘，结果按 rowIndex 累加回各 token")
 ACLNN(aclnnGroupedMatmulFinalizeRoutingV2, FINAL_FRONT, FINAL_FOUR_BITS, FINAL_REST, (Out, out)) {
   refuse(op, offset, antiquantScale, antiquantOffset);
-  FINAL_PLAN
+  FINAL_PLAN;
 }
 SAMPLE(aclnnGroupedMatmulFinalizeRoutingV3,
        "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null offset=null antiquantScale=null "
@@ -167,25 +167,25 @@ ACLNN(aclnnGroupedMatmulFinalizeRoutingV3, FINAL_FRONT, FINAL_FOUR_BITS, FINAL_R
       (Out, out)) {
   (void)tuningConfig;
   refuse(op, offset, antiquantScale, antiquantOffset);
-  FINAL_PLAN
+  FINAL_PLAN;
 }
 SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNz,
        "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null " FINAL_SAMPLE " out=f32[4,M]")
 ABOUT(aclnnGroupedMatmulFinalizeRoutingWeightNz, MixCube,
       "As aclnnGroupedMatmulFinalizeRoutingV2, for weights that the client marks as FRACTAL_NZ",
       "同 aclnnGroupedMatmulFinalizeRoutingV2，w 为 NZ 格式")
-ACLNN(aclnnGroupedMatmulFinalizeRoutingWeightNz, FINAL_FRONT, FINAL_REST,
-      (Out, out)){FINAL_PLAN} SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNzV2,
-                                     "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null offset=null antiquantScale=null "
-                                     "antiquantOffset=null " FINAL_SAMPLE " tuningConfig=null out=f32[4,M]")
-    ABOUT(aclnnGroupedMatmulFinalizeRoutingWeightNzV2, MixCube,
-          "As aclnnGroupedMatmulFinalizeRoutingV3, for weights that the client marks as FRACTAL_NZ",
-          "同 aclnnGroupedMatmulFinalizeRoutingV3，w 为 NZ 格式")
+ACLNN(aclnnGroupedMatmulFinalizeRoutingWeightNz, FINAL_FRONT, FINAL_REST, (Out, out)) { FINAL_PLAN; }
+SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNzV2,
+       "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null offset=null antiquantScale=null "
+       "antiquantOffset=null " FINAL_SAMPLE " tuningConfig=null out=f32[4,M]")
+ABOUT(aclnnGroupedMatmulFinalizeRoutingWeightNzV2, MixCube,
+      "As aclnnGroupedMatmulFinalizeRoutingV3, for weights that the client marks as FRACTAL_NZ",
+      "同 aclnnGroupedMatmulFinalizeRoutingV3，w 为 NZ 格式")
 ACLNN(aclnnGroupedMatmulFinalizeRoutingWeightNzV2, FINAL_FRONT, FINAL_FOUR_BITS, FINAL_REST, (OptInts, tuningConfig),
       (Out, out)) {
   (void)tuningConfig;
   refuse(op, offset, antiquantScale, antiquantOffset);
-  FINAL_PLAN
+  FINAL_PLAN;
 }
 
 }  // namespace updraft

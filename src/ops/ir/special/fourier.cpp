@@ -221,4 +221,37 @@ IR_OP(CustFFTWithSize, CustFFTWithSize, (In, x), (Out, y), (Int, signal_ndim), (
   });
 }
 
+// What the gradients of these functions ask for.
+ABOUT(CustFFTShapeCopy, AICPU, "input cut to a shape, or filled with zeros", "将 input 截断或补零为指定形状")
+IR_OP(CustFFTShapeCopy, CustFFTShapeCopy, (In, input), (In, shape), (Out, y)) {
+  const Dims dims = op.integers("shape", shape.handle);
+  op.require(dims.size() == static_cast<size_t>(input->rank), "shape has {} sizes, and input is {}", dims.size(),
+             describe(*input));
+  for (int64_t n : dims) op.require(n >= 0, "shape has {}", n);
+  ir::result(op, "y", *y, dims, input->dtype);
+  if (op.inferring() || y->empty()) return;
+  TensorView from = *input, to = *y;
+  for (int d = 0; d < to.rank; ++d) {
+    from = narrow(from, d, 0, std::min(from.dims[d], dims[static_cast<size_t>(d)]));
+    to = narrow(to, d, 0, from.dims[d]);
+  }
+  call(op, "aclnnInplaceZero", *y);
+  if (!to.empty()) call(op, "aclnnInplaceCopy", to, from);
+}
+ABOUT(CustIRFFTDouble, AICPU, "Half a spectrum: what stands for two points of the whole one is doubled",
+      "半谱中代表两个频点的元素加倍")
+IR_OP(CustIRFFTDouble, CustIRFFTDouble, (In, input), (OptIn, n), (OptIn, dim), (Out, y)) {
+  const Dims points = n && n->numel() ? op.integers("n", n.handle) : Dims(),
+             named = dim && dim->numel() ? op.integers("dim", dim.handle) : Dims{-1};
+  op.require(!named.empty() && named.back() >= -input->rank && named.back() < input->rank,
+             "dim has {}, and input is {}", named.empty() ? 0 : named.back(), describe(*input));
+  op.result_like("y", *y, *input, input->dtype);
+  if (op.inferring() || y->empty()) return;
+  const auto d = static_cast<int>(named.back() < 0 ? named.back() + input->rank : named.back());
+  const int64_t size = points.empty() ? 2 * (input->dims[d] - 1) : points.back(), last = (size - 1) / 2;
+  call(op, "aclnnInplaceCopy", *y, *input);
+  if (const int64_t count = std::min(last, input->dims[d] - 1); count > 0)
+    call(op, "aclnnInplaceMuls", narrow(*y, d, 1, count), 2.0);
+}
+
 }  // namespace updraft
