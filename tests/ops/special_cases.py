@@ -109,14 +109,14 @@ def matrices(case, r):
         for v in (r(*shape, low=-2.0), r(*shape, low=-2.0).double(), torch.complex(r(*shape, low=-1.0), r(*shape))):
             case("CustGeqrf", v, want=lambda a: list(torch.geqrf(wide(a))), tolerance=1e-4)
             if shape[-2] >= shape[-1]:
-                case("CustOrgqr", *torch.geqrf(v), want=lambda a, tau: torch.linalg.householder_product(wide(a), wide(tau)), tolerance=1e-4)
-    case("CustOrgqr", torch.geqrf(r(5, 3))[0], torch.geqrf(r(5, 3))[1][:2], want=lambda a, tau: torch.linalg.householder_product(wide(a), wide(tau)), tolerance=1e-4)
+                case("CustOrgqr", *(part.contiguous() for part in torch.geqrf(v)), want=lambda a, tau: torch.linalg.householder_product(wide(a), wide(tau)), tolerance=1e-4)
+    case("CustOrgqr", torch.geqrf(r(5, 3))[0].contiguous(), r(2), want=lambda a, tau: torch.linalg.householder_product(wide(a), wide(tau)), tolerance=1e-4)
     case("CustGeqrf", torch.tensor([[2.0, 1.0], [0.0, 3.0]]), want=lambda a: list(torch.geqrf(wide(a))))
     for v in (r(3, 5, 5, low=-2.0), torch.complex(r(2, 4, 4), r(2, 4, 4)), r(2, 3, 3).double() * 9, torch.zeros(2, 2), torch.tensor([[torch.nan, 0.0], [0.0, 1.0]])):
         case("CustMatrixExp", v, want=lambda a: torch.full_like(a, torch.nan) if a.real.isnan().any() else torch.linalg.matrix_exp(wide(a)), tolerance=1e-4)
     for of, right in (((4, 4), (4, 3)), ((3, 4, 4), (4, 2)), ((4, 4), (3, 4, 1)), ((2, 1, 3, 3), (4, 3, 2))):
         lu, pivots = torch.linalg.lu_factor(r(*of, low=-2.0) + 3 * torch.eye(of[-1]))
-        case("CustLuSolve", r(*right), lu, pivots, want=lambda b, lu, p: torch.linalg.lu_solve(wide(lu), p, wide(b)), tolerance=1e-4)
+        case("CustLuSolve", r(*right), lu.contiguous(), pivots, want=lambda b, lu, p: torch.linalg.lu_solve(wide(lu), p, wide(b)), tolerance=1e-4)
 
 
 def spectra(case, r):
