@@ -61,9 +61,6 @@ def arguments():
 
 def main():
     args = arguments()
-    if args.seed is not None:
-        random.seed(args.seed)
-        torch.manual_seed(args.seed)
     if args.dist_url == "env://" and "WORLD_SIZE" in os.environ and args.world_size == -1:
         args.world_size = int(os.environ["WORLD_SIZE"])
     args.distributed = args.world_size > 1 or args.multiprocessing_distributed
@@ -76,6 +73,9 @@ def main():
 
 
 def work(gpu, gpus, args):
+    if args.seed is not None:  # here, since spawned processes begin anew
+        random.seed(args.seed)
+        torch.manual_seed(args.seed)
     if args.distributed:
         if args.dist_url == "env://" and args.rank == -1:
             args.rank = int(os.environ["RANK"])

@@ -87,9 +87,13 @@ class Composer {
     std::vector<OperatorImpl*> data;
     for (const auto& op : inputs)
       if (is_data(*op) && std::ranges::find(data, op.get()) == data.end()) data.push_back(op.get());
-    std::ranges::stable_sort(data, {},
-                             [](const OperatorImpl* op) { return ir::find_or<int64_t>(op->attributes, "index", 0); });
-    for (size_t i = 0; i < data.size(); ++i) nodes_.at(data[i])->attributes["index"] = static_cast<int64_t>(i);
+    const auto index = [](const OperatorImpl* op) { return ir::find_or<int64_t>(op->attributes, "index", 0); };
+    std::ranges::stable_sort(data, {}, index);
+    for (size_t i = 0; i < data.size(); ++i) {
+      ir::Attributes& attributes = nodes_.at(data[i])->attributes;
+      attributes["index"] = static_cast<int64_t>(i);
+      if (const int64_t own = index(data[i]); own != static_cast<int64_t>(i)) attributes[kParentIndex] = own;
+    }
     for (const auto& [op, node] : nodes_)
       if (is_data(*op) && std::ranges::find(data, op) == data.end())
         refuse(*op, "the graph needs it, and it is not among the operators of SetInputs");

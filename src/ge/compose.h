@@ -10,6 +10,10 @@
 
 namespace ge {
 
+/// The index that a client gave a Data, where inputs are counted otherwise: in a branch it says which input of the node
+/// is meant.
+inline constexpr const char* kParentIndex = "_parent_node_index";
+
 /// What SetInputs, SetOutputs and SetTargets were given.
 struct Composition {
   std::vector<std::shared_ptr<OperatorImpl>> inputs, targets;

@@ -1,5 +1,9 @@
 #include "ge/subgraphs.h"
 
+#include <algorithm>
+#include <functional>
+#include <optional>
+
 #include "base/error.h"
 #include "ge/graph_impl.h"
 #include "graph/shape/probe.h"
@@ -17,6 +21,30 @@ template <class... A>
   throw Error(code::kAclInvalidParam, "{}: {}", op.text(), fmt::format(text, std::forward<A>(values)...));
 }
 
+/// A branch may take some of what its node gives, by their index: the others become inputs that nobody reads.
+void take_all(const OperatorImpl& op, ir::Graph& graph) {
+  const std::vector<Slot>& given = op.inputs.back().slots;
+  const std::vector<ir::Node*> data = graph.inputs();
+  if (op.type == "While" || data.size() >= given.size()) return;
+  const auto index = [](const ir::Node* node) {
+    return ir::find_or<int64_t>(node->attributes, kParentIndex, ir::find_or<int64_t>(node->attributes, "index", 0));
+  };
+  if (std::ranges::adjacent_find(data, std::ranges::greater_equal(), index) != data.end()) return;
+  if (!data.empty() && (index(data.front()) < 0 || index(data.back()) >= static_cast<int64_t>(given.size()))) return;
+  size_t next = 0;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto number = static_cast<int64_t>(i);
+    if (next < data.size() && index(data[next]) == number) {
+      data[next++]->attributes["index"] = number;
+      continue;
+    }
+    std::optional<ir::TensorDesc> desc = given[i].desc;
+    if (const OutputOf& from = given[i].from; !desc && from.op)
+      desc = from.op->outputs.at(from.port).slots.at(from.item).desc;
+    graph.add_data(fmt::format("{}_unread_{}", graph.name(), i), number, desc.value_or(ir::TensorDesc()));
+  }
+}
+
 /// The graph that the builder makes, with the graphs that it calls itself, under names that the whole model has once.
 ir::Graph& add(const OperatorImpl& op, const std::string& which, const ir::Node& node, ir::Model& model) {
   const auto builder = op.builders.find(which);
@@ -28,6 +56,7 @@ ir::Graph& add(const OperatorImpl& op, const std::string& which, const ir::Node&
   if (!sub.graph) refuse(op, "graph {} has no nodes", which);
   sub.graph = ir::copy(*sub.graph);  // a graph that was read may be in several places
   sub.graph->rename(name);
+  take_all(op, *sub.graph);
   for (auto& [inner, graph] : sub.subgraphs)
     if (!model.subgraphs.emplace(inner, graph).second)
       refuse(op, "graph {} brings a graph {} that is there already", which, inner);

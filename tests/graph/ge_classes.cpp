@@ -32,8 +32,10 @@ static void print(const char* what, const ge::Tensor& tensor) {
   std::printf("\n");
 }
 
-static ge::Graph branch(const ge::Operator& (*make)(const op::Data&)) {
+/// A branch that takes one of what its node gives.
+static ge::Graph branch(int64_t index, const ge::Operator& (*make)(const op::Data&)) {
   op::Data x = data("x", {2, 2});
+  x.set_attr_index(index);
   ge::Graph graph("branch");
   graph.SetInputs({x}).SetOutputs({make(x)});
   return graph;
@@ -54,18 +56,21 @@ int main() {
   auto second = op::Neg().set_input_x(halves, 1U);
 
   op::If choice("choice");
-  choice.create_dynamic_input_input(1).create_dynamic_output_output(1).set_dynamic_input_input(0, first);
+  choice.create_dynamic_input_input(2)
+      .create_dynamic_output_output(1)
+      .set_dynamic_input_input(0, second)
+      .set_dynamic_input_input(1, first);
   const bool yes = true;
   choice.set_input_cond(
       op::Const("yes").set_attr_value(ge::Tensor(desc({}, ge::DT_BOOL), reinterpret_cast<const uint8_t*>(&yes), 1)));
   choice.set_subgraph_builder_then_branch([] {
-    return branch([](const op::Data& v) -> const ge::Operator& {
+    return branch(1, [](const op::Data& v) -> const ge::Operator& {
       static op::Square made;
       return made = op::Square("y").set_input_x(v);
     });
   });
   choice.set_subgraph_builder_else_branch([] {
-    return branch([](const op::Data& v) -> const ge::Operator& {
+    return branch(0, [](const op::Data& v) -> const ge::Operator& {
       static op::Exp made;
       return made = op::Exp("y").set_input_x(v);
     });

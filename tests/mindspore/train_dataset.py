@@ -1,4 +1,4 @@
-"""Losses of Model.train on a data set: python train_dataset.py Ascend|CPU pynative|O0|O2 SINK(0|1). Prints the loss of each callback
+"""Losses of Model.train on a data set: python train_dataset.py Ascend|CPU pynative|O0|O2 SINK(0|1) [AMP_LEVEL]. Prints the loss of each callback
 by its step, and what the weights sum up to."""
 import json
 import sys
@@ -10,7 +10,7 @@ from mindspore import Model, Tensor, nn
 from mindspore.dataset import NumpySlicesDataset
 from samples import weight
 
-device, mode, sink = sys.argv[1], sys.argv[2], sys.argv[3] == "1"
+device, mode, sink, level = sys.argv[1], sys.argv[2], sys.argv[3] == "1", sys.argv[4] if len(sys.argv) > 4 else "O0"
 ms.set_device(device, 0)
 ms.set_context(mode=ms.PYNATIVE_MODE if mode == "pynative" else ms.GRAPH_MODE)
 if mode != "pynative":
@@ -27,9 +27,10 @@ losses = {}
 class Note(ms.Callback):
     def step_end(self, run_context):
         now = run_context.original_args()
-        losses[now.cur_step_num] = float(now.net_outputs.asnumpy())
+        out = now.net_outputs  # with a loss scaler also whether it overflowed, and the scale
+        losses[now.cur_step_num] = float((out[0] if isinstance(out, tuple) else out).asnumpy())
 
 
 loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-Model(net, loss, nn.Momentum(net.trainable_params(), 0.01, 0.9)).train(2, data, callbacks=[Note()], dataset_sink_mode=sink)
+Model(net, loss, nn.Momentum(net.trainable_params(), 0.01, 0.9), amp_level=level).train(2, data, callbacks=[Note()], dataset_sink_mode=sink)
 print(json.dumps({"losses": losses, "weights": float(sum(np.abs(p.asnumpy()).sum() for p in net.trainable_params()))}))

@@ -506,6 +506,8 @@ case("ConcatV2", x, y, const([1]), want=lambda a, b, d: torch.cat([a, b], 1), N=
 case("ConcatV2", torch.zeros(0), x, torch.zeros(0), const([-2]), want=lambda a, b, c, d: b, N=3)
 case("ConcatV2D", x, y, want=lambda a, b: torch.cat([a, b], 1), N=2, concat_dim=-1)
 case("Tile", x, const([2, 1]), want=lambda v, m: v.repeat(2, 1))
+case("Tile", x, const([3, 2, 1]), want=lambda v, m: v.repeat(3, 2, 1))
+case("Tile", torch.tensor(2.5), const([4]), want=lambda v, m: v.repeat(4))
 case("TileD", x, want=lambda v: v.repeat(2, 3), multiples=[2, 3])
 case("TileWithAxis", x, want=lambda v: v.repeat(1, 2), tiles=2)
 case("ReverseV2", rows, const([0, 2]), want=lambda v, a: v.flip(0, 2))

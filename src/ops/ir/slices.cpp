@@ -352,9 +352,11 @@ IR_OP(ConcatV2D, aclnnCat, (Tensors, x), (Out, y), (Int, concat_dim), (Int, N, 1
 // --- repeated, turned and padded ----------------------------------------------------------------------------------
 namespace {
 void tile(Op& op, const In& x, const Dims& multiples, const Out& y) {
-  op.require(multiples.size() == static_cast<size_t>(x->rank), "multiples has {} values, want {}", multiples.size(),
-             x->rank);
+  // MindSpore gives more of them than x has dimensions: those in front are of dimensions of 1.
+  op.require(multiples.size() >= static_cast<size_t>(x->rank), "multiples has {} values, want {} or more",
+             multiples.size(), x->rank);
   Dims dims = ir::dims_of(*x);
+  dims.insert(dims.begin(), multiples.size() - dims.size(), 1);
   for (size_t d = 0; d < dims.size(); ++d)
     op.require(!__builtin_mul_overflow(dims[d], multiples[d], &dims[d]),
                "x is {} and multiples has {}: no tensor is so large", describe(*x), multiples[d]);
