@@ -19,7 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench.measure import interleave, machine, report, write
+from bench.measure import heading, interleave, machine, report, write
 
 # what torch_npu asks for (its levels 0, 1 and 2)
 LEVELS = {"level 0": 0x800 | 0x1, "level 1": 0x2 | 0x1 | 0x20 | 0x4, "level 2": 0x2 | 0x1 | 0x20 | 0x4 | 0x2000 | 0x100 | 0x8}
@@ -128,11 +128,12 @@ def main():
     parser.add_argument("--levels", default="0,1,2")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
     options = parser.parse_args()
-    before = machine()
+    before, command = machine(), "./dev bench observe " + " ".join(sys.argv[1:])
     if options.tasks:
         lines, data = export(options.tasks)
-        write("observe-export", lines, {"machine": before, "rows": data})
-    report("observe", overhead(options.levels.split(","), options.rounds, time.process_time if options.clock == "cpu" else time.perf_counter), "./dev bench observe " + " ".join(sys.argv[1:]), "without a profile", before)
+        write("observe-export", [heading(before, command), "", *lines], {"machine": before, "command": command, "rows": data})
+    clock = time.process_time if options.clock == "cpu" else time.perf_counter
+    report("observe", overhead(options.levels.split(","), options.rounds, clock), command, "without a profile", before)
 
 
 if __name__ == "__main__":
