@@ -1,5 +1,5 @@
-// Fourier transforms by MindSpore's own types: one for the last dimensions, and those of its functions of the same
-// names.
+// Fourier transforms: those that torch.fft is compiled to, and MindSpore's own types: one for the last dimensions, and
+// those of its functions of the same names.
 #include "kernels/fourier.h"
 #include "base/parallel.h"
 #include "ops/gathered.h"
@@ -253,5 +253,27 @@ IR_OP(CustIRFFTDouble, CustIRFFTDouble, (In, input), (OptIn, n), (OptIn, dim), (
   if (const int64_t count = std::min(last, input->dims[d] - 1); count > 0)
     call(op, "aclnnInplaceMuls", narrow(*y, d, 1, count), 2.0);
 }
+
+// --- as torch.fft is compiled to them -----------------------------------------------------------------------------
+namespace {
+void transform_last(Op& op, const In& x, const Out& y, int dimensions) {
+  op.require(is_complex(x->dtype) && x->rank >= dimensions, "x is {}, want complex numbers of {} dimensions or more",
+             describe(*x), dimensions);
+  op.result_like("y", *y, *x, x->dtype);
+  if (x->empty()) return;
+  op.work(x->numel() * 16 * dimensions);
+  op.launch([view = *x, to = *y, dimensions] {
+    Spectrum s{ir::dims_of(view), gathered<complex128>(view)};
+    for (size_t d = s.dims.size() - static_cast<size_t>(dimensions); d < s.dims.size(); ++d) s.transform(d, false);
+    write_all(to, s.values);
+  });
+}
+}  // namespace
+ABOUT(FFT, Vector, "The Fourier transforms of x along its last dimension, not scaled",
+      "沿 x 最后一维的傅里叶变换，不归一化")
+IR_OP(FFT, FFT, (In, x), (Out, y)) { transform_last(op, x, y, 1); }
+ABOUT(FFT2D, Vector, "The Fourier transforms of x along its last two dimensions, not scaled",
+      "沿 x 最后两维的二维傅里叶变换，不归一化")
+IR_OP(FFT2D, FFT2D, (In, x), (Out, y)) { transform_last(op, x, y, 2); }
 
 }  // namespace updraft

@@ -53,6 +53,30 @@ std::vector<int64_t> kept(const std::vector<Box>& boxes, const double* scores, c
 
 }  // namespace
 
+namespace {
+/// Numbers of the best, the best first. make_kept(limits, scores) runs in the stream and gives those that are kept.
+template <class F>
+void plan_selection(Op& op, const In& scores, const In& most, const In& overlap, const In& least, const Out& selected,
+                    int64_t work, F make_kept) {
+  for (const In& one : {most, overlap, least})
+    op.require(one->numel() == 1, "a limit is {}, want one number", describe(*one));
+  op.suggest_up_to(*selected, scores->dims, 1, DType::Int32, 0);
+  op.require(selected->dtype == DType::Int32 && selected->is_contiguous() && selected->numel() >= scores->numel(),
+             "selected_indices is {}, want contiguous INT32 and room for {}", describe(*selected), scores->numel());
+  op.work(work);
+  op.launch([scores = *scores, most = *most, overlap = *overlap, least = *least, shape = ResultShape(selected.handle),
+             to = selected->as<int32_t>(), make_kept = std::move(make_kept)] {
+    Limits l;
+    l.most = static_cast<int64_t>(linalg::gather(most)[0]);
+    l.overlap = linalg::gather(overlap)[0];
+    l.score = linalg::gather(least)[0], l.scored = true;
+    int64_t n = 0;
+    for (int64_t i : make_kept(l, linalg::gather(scores))) to[n++] = static_cast<int32_t>(i);
+    shape.set({n});
+  });
+}
+}  // namespace
+
 ABOUT(NonMaxSuppressionV3, AICPU, "The best boxes that do not overlap, the best first",
       "互不重叠的最优框的序号，最优者在前")
 IR_OP(NonMaxSuppressionV3, NonMaxSuppressionV3, (In, boxes), (In, scores), (In, max_output_size), (In, iou_threshold),
@@ -61,28 +85,13 @@ IR_OP(NonMaxSuppressionV3, NonMaxSuppressionV3, (In, boxes), (In, scores), (In, 
   op.require(boxes->rank == 2 && boxes->dims[1] == 4, "boxes is {}, want [boxes, 4]", describe(*boxes));
   op.require(scores->rank == 1 && scores->dims[0] == boxes->dims[0], "scores is {}, want {} values", describe(*scores),
              boxes->dims[0]);
-  for (const In& one : {max_output_size, iou_threshold, score_threshold})
-    op.require(one->numel() == 1, "a limit is {}, want one number", describe(*one));
-  op.suggest_up_to(*selected_indices, scores->dims, 1, DType::Int32, 0);
-  op.require(selected_indices->dtype == DType::Int32 && selected_indices->is_contiguous() &&
-                 selected_indices->numel() >= scores->numel(),
-             "selected_indices is {}, want contiguous INT32 and room for {}", describe(*selected_indices),
-             scores->numel());
-  op.work(scores->numel() * 64);
-  op.launch([boxes = *boxes, scores = *scores, most = *max_output_size, limit = *iou_threshold,
-             least = *score_threshold, shape = ResultShape(selected_indices.handle),
-             to = selected_indices->as<int32_t>()] {
-    Limits l;
-    l.most = static_cast<int64_t>(linalg::gather(most)[0]);
-    l.overlap = linalg::gather(limit)[0];
-    l.score = linalg::gather(least)[0], l.scored = true;
-    const std::vector<double> corners = linalg::gather(boxes), all = linalg::gather(scores);
-    std::vector<Box> own;
-    for (int64_t i = 0; i < scores.numel(); ++i) own.push_back(box_of(corners.data() + i * 4, false));
-    int64_t n = 0;
-    for (int64_t i : kept(own, all.data(), l)) to[n++] = static_cast<int32_t>(i);
-    shape.set({n});
-  });
+  plan_selection(op, scores, max_output_size, iou_threshold, score_threshold, selected_indices, scores->numel() * 64,
+                 [boxes = *boxes](const Limits& l, const std::vector<double>& all) {
+                   const std::vector<double> corners = linalg::gather(boxes);
+                   std::vector<Box> own;
+                   for (size_t i = 0; i < all.size(); ++i) own.push_back(box_of(corners.data() + i * 4, false));
+                   return kept(own, all.data(), l);
+                 });
 }
 ABOUT(NonMaxSuppressionWithOverlaps, AICPU,
       "The best of things that do not overlap, of which overlaps tells, the best first",
@@ -92,28 +101,12 @@ IR_OP(NonMaxSuppressionWithOverlaps, NonMaxSuppressionWithOverlaps, (In, overlap
   op.require(scores->rank == 1, "scores is {}, want a vector", describe(*scores));
   const int64_t square[] = {scores->dims[0], scores->dims[0]};
   op.require_shape("overlaps", *overlaps, square, 2);
-  for (const In& one : {max_output_size, overlap_threshold, score_threshold})
-    op.require(one->numel() == 1, "a limit is {}, want one number", describe(*one));
-  op.suggest_up_to(*selected_indices, scores->dims, 1, DType::Int32, 0);
-  op.require(selected_indices->dtype == DType::Int32 && selected_indices->is_contiguous() &&
-                 selected_indices->numel() >= scores->numel(),
-             "selected_indices is {}, want contiguous INT32 and room for {}", describe(*selected_indices),
-             scores->numel());
-  op.work(overlaps->numel() * 2);
-  op.launch([shared = *overlaps, scores = *scores, most = *max_output_size, limit = *overlap_threshold,
-             least = *score_threshold, shape = ResultShape(selected_indices.handle),
-             to = selected_indices->as<int32_t>()] {
-    Limits l;
-    l.most = static_cast<int64_t>(linalg::gather(most)[0]);
-    l.overlap = linalg::gather(limit)[0];
-    l.score = linalg::gather(least)[0], l.scored = true;
-    const std::vector<double> all = linalg::gather(scores), by = linalg::gather(shared);
-    int64_t n = 0;
-    for (int64_t i :
-         kept_of(all.size(), all.data(), l, [&](size_t a, size_t b) { return by[b * all.size() + a] > l.overlap; }))
-      to[n++] = static_cast<int32_t>(i);
-    shape.set({n});
-  });
+  plan_selection(op, scores, max_output_size, overlap_threshold, score_threshold, selected_indices,
+                 overlaps->numel() * 2, [shared = *overlaps](const Limits& l, const std::vector<double>& all) {
+                   const std::vector<double> by = linalg::gather(shared);
+                   return kept_of(all.size(), all.data(), l,
+                                  [&](size_t a, size_t b) { return by[b * all.size() + a] > l.overlap; });
+                 });
 }
 ABOUT(CombinedNonMaxSuppression, AICPU,
       "The best boxes of all classes, of each image, that do not overlap in their class",
