@@ -84,8 +84,11 @@ def test_killed_rank(tmp_path):
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as job:
         try:
             until(lambda: all((tmp_path / ("looping%d" % r)).exists() for r in range(2)))
+            # The launcher looks once a second for workers that failed and kills the others: it must not come first.
+            os.kill(job.pid, signal.SIGSTOP)
             os.kill(int((tmp_path / "pid1").read_text()), signal.SIGKILL)
             until(lambda: (tmp_path / "told0").exists())
+            os.kill(job.pid, signal.SIGCONT)
             until(lambda: not pathlib.Path("/proc", (tmp_path / "pid0").read_text()).exists())
         finally:
             os.killpg(job.pid, signal.SIGKILL)
