@@ -34,6 +34,12 @@ DECLARE_SVD(sgesdd, float)
 DECLARE_SVD(dgesdd, double)
 DECLARE_COMPLEX_SVD(cgesdd, float)
 DECLARE_COMPLEX_SVD(zgesdd, double)
+void updraft_zgeev(const char* left, const char* right, const int* n, complex<double>* a, const int* lda,
+                   complex<double>* w, complex<double>* vl, const int* ldvl, complex<double>* vr, const int* ldvr,
+                   complex<double>* work, const int* size, double* reals, int* info, size_t, size_t);
+void updraft_zgees(const char* vectors, const char* sort, const void* select, const int* n, complex<double>* a,
+                   const int* lda, int* selected, complex<double>* w, complex<double>* q, const int* ldq,
+                   complex<double>* work, const int* size, double* reals, int* booleans, int* info, size_t, size_t);
 }
 
 namespace {
@@ -160,6 +166,38 @@ bool svd(Vectors vectors, int64_t m, int64_t n, T* a, int64_t lda, Real<T>* s, T
     return svd(vectors, m, n, a, lda, s, u, ldu, vh, ldvh);                                                         \
   }
 EACH_TYPE(DEFINE_SVD)
+
+namespace {
+bool all_finite(int64_t n, const complex<double>* a) {
+  return std::all_of(a, a + n,
+                     [](const complex<double>& v) { return std::isfinite(v.real()) && std::isfinite(v.imag()); });
+}
+}  // namespace
+
+bool geev(int64_t n, complex<double>* a, complex<double>* w, complex<double>* v) {
+  if (n == 0) return true;
+  if (!all_finite(n * n, a)) return false;
+  const int rows = number(n), one = 1;
+  ScratchScope scratch;
+  auto* reals = scratch.take<double>(static_cast<size_t>(2 * n));
+  return with_work<complex<double>>([&](complex<double>* work, int* size, int* info) {
+           updraft_zgeev("N", v ? "V" : "N", &rows, a, &rows, w, nullptr, &one, v, v ? &rows : &one, work, size, reals,
+                         info, 1, 1);
+         }) == 0;
+}
+bool gees(int64_t n, complex<double>* a, complex<double>* q) {
+  if (n == 0) return true;
+  if (!all_finite(n * n, a)) return false;
+  const int rows = number(n);
+  ScratchScope scratch;
+  auto* reals = scratch.take<double>(static_cast<size_t>(n));
+  auto* w = scratch.take<complex<double>>(static_cast<size_t>(n));
+  return with_work<complex<double>>([&](complex<double>* work, int* size, int* info) {
+           int selected = 0;
+           updraft_zgees("V", "N", nullptr, &rows, a, &rows, &selected, w, q, &rows, work, size, reals, nullptr, info,
+                         1, 1);
+         }) == 0;
+}
 
 void each(int64_t count, int64_t cost, FunctionRef<void(int64_t)> body) {
   constexpr int64_t kLittle = int64_t{1} << 22;

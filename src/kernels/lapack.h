@@ -56,6 +56,12 @@ bool gesdd(Vectors vectors, int64_t m, int64_t n, T* a, int64_t lda, Real<T>* s,
 /// Whether gesdd can count its memory for such a matrix.
 bool gesdd_fits(int64_t m, int64_t n);
 
+/// w [n] := the eigenvalues of a [n, n], and the columns of v their vectors of length 1, unless v is null; a is
+/// overwritten. False when it did not converge, or holds NaN or infinity.
+bool geev(int64_t n, std::complex<double>* a, std::complex<double>* w, std::complex<double>* v);
+/// a [n, n] := the upper triangle T of a = q T q^H. False as geev.
+bool gees(int64_t n, std::complex<double>* a, std::complex<double>* q);
+
 /// Calls body(i) for each i < count: side by side where one is little work or there are many, otherwise one after the
 /// other, each with all threads. `cost`: operations of one.
 void each(int64_t count, int64_t cost, FunctionRef<void(int64_t)> body);

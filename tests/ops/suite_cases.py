@@ -214,4 +214,5 @@ def add_cases(case, r):
         return torch.autograd.grad(pooled(x, v, 0.3, outputs, group), x, g.double())[0]
 
     case("PSROIPoolingV2", planes, regions, want=lambda x, v: pooled(x.double(), v, 0.3, outputs, group), **sizes)
+    case("PSROIPooling", planes, regions, want=lambda x, v: pooled(x.double(), v, 0.3, outputs, group), **sizes)
     case("PSROIPoolingGradV2D", r(4, outputs, group, group), regions, want=pool_gradient, input_size=[8, 10], **sizes)

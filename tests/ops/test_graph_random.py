@@ -130,3 +130,11 @@ def test_distributions_with_long_tails():
     assert abs(y.mean()) < 0.04 and abs(y.abs().mean() - 1) < 0.03 and abs(y.var() - 2) < 0.15
     y, = call("CustCauchy", size=[100, 200], sigma=2.0, median=3.0)
     assert y.shape == (100, 200) and abs(y.median() - 3) < 0.1 and abs((y < 1).double().mean() - 0.25) < 0.02 and abs((y > 5).double().mean() - 0.25) < 0.02
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_numbers_with_normal_logarithms(dtype):
+    y, = call("CustLogNormalReverse", torch.zeros(300, 200, dtype=dtype), mean=0.5, std=0.25)
+    logs = y.double().log()
+    assert y.dtype == dtype and y.shape == (300, 200) and abs(logs.mean() - 0.5) < 0.01 and abs(logs.std() - 0.25) < 0.01
+    assert not torch.equal(y, call("CustLogNormalReverse", torch.zeros(300, 200, dtype=dtype), mean=0.5, std=0.25)[0])

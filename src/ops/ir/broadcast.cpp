@@ -92,6 +92,31 @@ IR_OP(ConcatOffsetD, ConcatOffset, (Tensors, x), (OutTensors, y), (Int, concat_d
   (void)N;
   offsets(op, concat_dim, x, y);
 }
+ABOUT(CustConcatOffset, AICPU, "Where each tensor begins when these tensors are joined", "拼接这些张量时各自的起始偏移")
+IR_OP(CustConcatOffset, CustConcatOffset, (Tensors, x), (OutTensors, y), (Int, N), (Int, axis)) {
+  (void)N;
+  op.require(x.size() > 0, "there are no inputs");
+  // MindSpore has one output with a row for each tensor.
+  const int rank = x[0].rank;
+  const auto at = static_cast<size_t>(ir::axis_of(op, "axis", axis, rank));
+  Dims rows;
+  int64_t begin = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    op.require(x[i].rank == rank, "input {} is {}, want {} dimensions as the first has", i, describe(x[i]), rank);
+    Dims row(static_cast<size_t>(rank));
+    row[at] = begin;
+    rows.insert(rows.end(), row.begin(), row.end());
+    begin += x[i].dims[at];
+  }
+  Values starts;
+  op.require(y.size() == 1 || y.size() == x.size(), "there are {} outputs for {} inputs", y.size(), x.size());
+  const size_t each = rows.size() / y.size();
+  for (size_t i = 0; i < y.size(); ++i)
+    starts.add(op, "y", y.handle->items[i]->view,
+               Dims(rows.begin() + static_cast<int64_t>(i * each), rows.begin() + static_cast<int64_t>((i + 1) * each)),
+               DType::Int64);
+  starts.write(op);
+}
 ABOUT(GatherShapes, AICPU, "Sizes of several tensors, each axis named by tensor and dimension",
       "按（张量，维度）取若干张量的尺寸")
 IR_OP(GatherShapes, GatherShapes, (Tensors, x), (Out, shape), (IntLists, axes), (Int, dtype, 3)) {

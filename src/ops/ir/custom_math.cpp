@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/gathered.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
 
@@ -294,6 +295,41 @@ IR_OP(CustAffineGrid, aclnnAffineGrid, (In, theta), (In, output_size), (Out, out
   dims.push_back(static_cast<int64_t>(size.size()) - 2);
   ir::result(op, "output", *output, dims, theta->dtype);
   call(op, "aclnnAffineGrid", theta, size, align_corners, output);
+}
+ABOUT(CustAffineGridGrad, AICPU, "Gradient of an affine grid for theta", "仿射网格对 theta 的反向梯度")
+IR_OP(CustAffineGridGrad, CustAffineGridGrad, (In, y_grad), (In, x_size), (Out, x_grad), (Bool, align_corners)) {
+  const Dims size = op.integers("x_size", x_size.handle);
+  op.require(size.size() == 4 || size.size() == 5, "x_size has {} values, want 4 or 5", size.size());
+  const int64_t spatial = static_cast<int64_t>(size.size()) - 2;
+  Dims dims = {size[0]};
+  dims.insert(dims.end(), size.begin() + 2, size.end());
+  dims.push_back(spatial);
+  op.require_shape("y_grad", *y_grad, dims.data(), static_cast<int>(dims.size()));
+  op.require(is_floating(y_grad->dtype), "y_grad is {}, want numbers with a fraction", describe(*y_grad));
+  ir::result(op, "x_grad", *x_grad, {size[0], spatial, spatial + 1}, y_grad->dtype);
+  if (op.inferring() || x_grad->empty()) return;
+  op.work(y_grad->numel() * 8);
+  op.launch([=, by = *y_grad, to = *x_grad, corners = bool{align_corners}] {
+    const std::vector<double> slopes = gathered<double>(by);
+    std::vector<double> made(static_cast<size_t>(to.numel()));
+    const int64_t points = ir::count_of(dims) / std::max<int64_t>(1, size[0] * spatial);
+    for (int64_t i = 0; i < size[0] * points; ++i) {
+      double place[4] = {0, 0, 0, 0};  // x, y, z of the point, then 1
+      int64_t rest = i % points;
+      for (int64_t d = 0; d < spatial; ++d) {
+        const int64_t n = size[size.size() - 1 - static_cast<size_t>(d)], k = rest % n;
+        rest /= n;
+        if (!corners) place[d] = static_cast<double>(2 * k + 1) / static_cast<double>(n) - 1;
+        else if (n > 1) place[d] = static_cast<double>(2 * k) / static_cast<double>(n - 1) - 1;
+      }
+      place[spatial] = 1;
+      for (int64_t r = 0; r < spatial; ++r)
+        for (int64_t c = 0; c <= spatial; ++c)
+          made[static_cast<size_t>((i / points * spatial + r) * (spatial + 1) + c)] +=
+              slopes[static_cast<size_t>(i * spatial + r)] * place[c];
+    }
+    write_all(to, made);
+  });
 }
 
 // --- equations ----------------------------------------------------------------------------------------------------

@@ -233,6 +233,36 @@ IR_OP(MaxPool3DWithArgmaxV2, aclnnMaxPool3dWithArgmax, (In, x), (Out, y), (Out, 
   const TensorView at = w.own(*argmax);
   max_pool(op, 3, w, ceil_mode, w.own(*y), &at);
 }
+// MindSpore's own types of the same: attributes for depth, height and width, and the type of argmax as a word.
+namespace {
+Windows volume_of(const Op& op, const In& x, const Ints& ksize, const Ints& strides, const Ints& pads,
+                  const Ints& dilation, bool ceil_mode, const char* data_format) {
+  Dims both;
+  for (int64_t p : *pads) both.insert(both.end(), {p, p});
+  return windows_of(op, 3, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
+}
+DType argmax_named(const Op& op, std::string_view word) {
+  op.require(word == "int32" || word == "int64", "attribute argmax_type is \"{}\", want int32 or int64", word);
+  return word == "int32" ? DType::Int32 : DType::Int64;
+}
+}  // namespace
+IR_OP(CustMaxPool3DWithArgmax, aclnnMaxPool3dWithArgmax, (In, x), (Out, y), (Out, argmax), (Ints, ksize),
+      (Ints, strides), (Ints, pads), (Ints, dilation), (Bool, ceil_mode), (Text, data_format), (Text, argmax_type)) {
+  const Windows w = volume_of(op, x, ksize, strides, pads, dilation, ceil_mode, data_format);
+  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
+  ir::result(op, "argmax", *argmax, w.client_outputs(), argmax_named(op, argmax_type));
+  const TensorView at = w.own(*argmax);
+  max_pool(op, 3, w, ceil_mode, w.own(*y), &at);
+}
+IR_OP(CustMaxPool3DGradWithArgmax, aclnnMaxPool3dWithArgmaxBackward, (In, x), (In, grads), (In, argmax), (Out, y),
+      (Ints, ksize), (Ints, strides), (Ints, pads), (Ints, dilation), (Bool, ceil_mode), (Text, data_format),
+      (Text, argmax_type, "")) {
+  (void)argmax_type;  // argmax has it
+  const Windows w = volume_of(op, x, ksize, strides, pads, dilation, ceil_mode, data_format);
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnMaxPool3dWithArgmaxBackward", w.own(*grads), w.x, w.own(*argmax), w.kernel, w.strides, w.before,
+       w.dilations, ceil_mode, w.own(*y));
+}
 // V1 has four-element attributes of N, C, H, W (in the order 1, h, w, 1) and a mask that is private to the library, of
 // kernel * 32 * (outputs / 16 + 1) bytes a plane.
 namespace {
@@ -597,6 +627,15 @@ IR_OP(AdaptiveAvgPool2dGrad, aclnnAdaptiveAvgPool2dBackward, (In, input_grad), (
   call(op, "aclnnAdaptiveAvgPool2dBackward", input_grad, output_grad, output_grad);
 }
 // MindSpore's names
+IR_OP(AdaptiveAvgPool, aclnnAdaptiveAvgPool2d, (In, x), (In, output_size), (Out, y)) {
+  const Dims size = op.integers("output_size", output_size.handle);
+  op.require(size.size() == 2 && x->rank >= 3, "output_size has {} values and x is {}, want 2, and images", size.size(),
+             describe(*x));
+  Dims dims = ir::dims_of(*x);
+  dims[dims.size() - 2] = size[0], dims.back() = size[1];
+  ir::result(op, "y", *y, dims, x->dtype);
+  call(op, "aclnnAdaptiveAvgPool2d", x, size, y);
+}
 IR_OP(CustAdaptiveAvgPool2D, aclnnAdaptiveAvgPool2d, (In, x), (Out, y), (Ints, output_size)) {
   ir::result(op, "y", *y, adaptive_dims(op, *x, *output_size), x->dtype);
   call(op, "aclnnAdaptiveAvgPool2d", x, output_size, y);

@@ -2,11 +2,13 @@
 // ONNX front end makes the first two, passes/quantized.cpp the others.
 #include "kernels/quantized.h"
 
+#include <bit>
 #include <cctype>
 
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/convolution/convolution.h"
+#include "ops/gathered.h"
 #include "ops/ir/shapes.h"
 #include "ops/norm/vectors.h"
 
@@ -228,6 +230,42 @@ IR_OP(AscendQuantV2, aclnnAscendQuantV3, (In, x), (In, scale), (OptIn, offset), 
       (Text, round_mode, "round"), (Int, dst_type, 2), (Int, axis, -1)) {
   call(op, "aclnnAscendQuantV3", x, scale, offset, sqrt_mode, lower(round_mode).c_str(), static_cast<int32_t>(dst_type),
        static_cast<int32_t>(axis), y);
+}
+
+ABOUT(AscendDequant, Vector, "Numbers of what products of integers are, times the scale of their channel",
+      "整数乘积结果的反量化")
+IR_OP(AscendDequant, AscendDequant, (In, x), (In, deq_scale), (Out, y), (Bool, sqrt_mode, false),
+      (Bool, relu_flag, false), (Int, dtype, 0)) {
+  op.require(x->dtype == DType::Int32, "x is {}, want INT32", describe(*x));
+  const int channel = x->rank == 4 ? 1 : x->rank - 1;  // of images and of rows
+  const int64_t channels = x->rank ? x->dims[channel] : 1, scales = deq_scale->numel();
+  op.require(scales == 1 || scales == channels, "deq_scale is {}, want one scale or {}, the channels of x, {}",
+             describe(*deq_scale), channels, describe(*x));
+  const bool packed = deq_scale->dtype == DType::UInt64 || deq_scale->dtype == DType::Int64;
+  op.require(packed || is_floating(deq_scale->dtype), "deq_scale is {}, want UINT64, or numbers with a fraction",
+             describe(*deq_scale));
+  const DType type = static_cast<DType>(dtype);
+  op.require(type == DType::Float || type == DType::Float16, "attribute dtype is {}, want 0 (float) or 1 (float16)",
+             dtype);
+  op.result_like("y", *y, *x, type);
+  if (op.inferring() || y->empty()) return;
+  op.work(x->numel() * 2);
+  op.launch([=, from = *x, by = *deq_scale, to = *y, squared = bool{sqrt_mode}, positive = bool{relu_flag}] {
+    std::vector<float> factors;
+    if (!packed) factors = floats_of(by);
+    else  // the lower half of each is a float's bits
+      for (const int64_t v : integers_of(by)) factors.push_back(std::bit_cast<float>(static_cast<uint32_t>(v)));
+    const std::vector<int64_t> values = integers_of(from);
+    std::vector<float> made(values.size());
+    int64_t inner = 1;
+    for (int d = channel + 1; d < from.rank; ++d) inner *= from.dims[d];
+    for (size_t i = 0; i < made.size(); ++i) {
+      const float f = factors[scales == 1 ? 0 : static_cast<size_t>(static_cast<int64_t>(i) / inner % channels)];
+      const float v = static_cast<float>(values[i]) * (squared ? f * f : f);
+      made[i] = positive ? std::max(v, 0.0f) : v;
+    }
+    write_all(to, made);
+  });
 }
 
 IR_OP(DequantSwigluQuant, aclnnDequantSwigluQuantV2, (In, x), (OptIn, weight_scale), (OptIn, activation_scale),

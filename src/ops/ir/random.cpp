@@ -161,6 +161,15 @@ IR_OP(RandomStandardNormal, aclnnInplaceNormal, (In, shape), (Out, y), (Type, dt
   const Seeds s = seeds_of(seed, seed2);
   call(op, "aclnnInplaceNormal", y, 0.0, 1.0, s.seed, s.offset);
 }
+ABOUT(CustLogNormalReverse, AICPU,
+      "Numbers whose logarithms are drawn from a normal distribution, in the shape of input",
+      "对数服从正态分布的随机数，形状同 input")
+IR_OP(CustLogNormalReverse, CustLogNormalReverse, (In, input), (Out, output), (Float, mean), (Float, std)) {
+  op.result_like("output", *output, *input, input->dtype);
+  const Seeds s = seeds_of(0, 0);
+  call(op, "aclnnInplaceNormal", output, mean, std, s.seed, s.offset);
+  call(op, "aclnnInplaceExp", output);
+}
 // By the inverse of the normal distribution: what lies beyond two deviations is never drawn.
 ABOUT(TruncatedNormal, Vector, "Normal numbers, none of them further than two deviations from 0",
       "截断正态分布随机数，绝对值不超过两倍标准差")

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "kernels/pipeline.h"
+#include "ops/gathered.h"
 #include "ops/index/indices.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
@@ -285,6 +286,47 @@ IR_OP(CustCoalesce, CustCoalesce, (In, x_indices), (In, x_values), (In, x_shape)
     copy_elements(out_shape, shape);
     found_places.set({dimensions, n});
     found.set({n});
+  });
+}
+
+ABOUT(CustCSRSparseMatrixToSparseTensor, AICPU,
+      "Coordinates of a sparse matrix whose rows are given by where they begin", "CSR 稀疏矩阵转为坐标形式")
+IR_OP(CustCSRSparseMatrixToSparseTensor, CustCSRSparseMatrixToSparseTensor, (In, x_dense_shape), (In, x_batch_pointers),
+      (In, x_row_pointers), (In, x_col_indices), (In, x_values), (Out, indices), (Out, values), (Out, dense_shape)) {
+  const int64_t rank = x_dense_shape->numel(), count = x_values->numel();
+  op.require(rank == 2 || rank == 3, "x_dense_shape is {}, want 2 or 3 sizes", describe(*x_dense_shape));
+  op.require(x_col_indices->numel() == count, "x_col_indices is {}, want a column for each of x_values, {}",
+             describe(*x_col_indices), describe(*x_values));
+  ir::result(op, "indices", *indices, {count, rank}, x_col_indices->dtype);
+  op.result_like("values", *values, *x_values, x_values->dtype);
+  op.result_like("dense_shape", *dense_shape, *x_dense_shape, x_dense_shape->dtype);
+  if (op.inferring()) return;
+  op.work(count * 4 + 1);
+  op.launch([=, sizes = *x_dense_shape, batches = *x_batch_pointers, rows = *x_row_pointers, columns = *x_col_indices,
+             from = *x_values, to = *indices, to_values = *values, to_sizes = *dense_shape] {
+    const std::vector<int64_t> shape = integers_of(sizes), begins = integers_of(batches), pointers = integers_of(rows),
+                               column = integers_of(columns);
+    const int64_t matrices = rank == 3 ? shape[0] : 1, height = shape[static_cast<size_t>(rank - 2)];
+    if (static_cast<int64_t>(begins.size()) != matrices + 1 ||
+        static_cast<int64_t>(pointers.size()) != matrices * (height + 1))
+      fail_kernel(fmt::format("x_batch_pointers and x_row_pointers have {} and {} elements, want {} and {}",
+                              begins.size(), pointers.size(), matrices + 1, matrices * (height + 1)));
+    std::vector<int64_t> made(static_cast<size_t>(count * rank));
+    for (int64_t m = 0; m < matrices; ++m)
+      for (int64_t r = 0; r < height; ++r) {
+        const int64_t* row = pointers.data() + m * (height + 1) + r;
+        const int64_t begin = begins[static_cast<size_t>(m)];
+        if (row[0] < 0 || row[1] < row[0] || begin < 0 || begin > count || row[1] > count - begin)
+          fail_kernel(fmt::format("row {} of matrix {} goes from {} to {} of {} values", r, m, row[0], row[1], count));
+        for (int64_t i = begin + row[0]; i < begin + row[1]; ++i) {
+          int64_t* at = made.data() + i * rank;
+          if (rank == 3) *at++ = m;
+          *at++ = r, *at = column[static_cast<size_t>(i)];
+        }
+      }
+    write_all(to, made);
+    copy_elements(to_values, from);
+    copy_elements(to_sizes, sizes);
   });
 }
 

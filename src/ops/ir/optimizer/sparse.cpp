@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_map>
 
 #include "base/parallel.h"
+#include "ops/gathered.h"
 #include "ops/index/indices.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
@@ -116,19 +118,22 @@ template <class C>
 C ftrl_power(C x, C exponent) {
   return exponent == C(0.5) ? std::sqrt(x) : std::pow(x, exponent);
 }
+/// r: lr, l1, l2, lr_power; `push` is added to the gradient.
+template <class Row, class C, class Rates>
+void ftrl_step(Row& x, C g, const Rates& r, C push = 0) {
+  const C total = x[1] + g * g;
+  const C now = ftrl_power(total, -r[3]), before = ftrl_power(x[1], -r[3]);
+  x[2] += g + push - (now - before) / r[0] * x[0];
+  x[0] = (std::clamp(x[2], -r[1], r[1]) - x[2]) / (now / r[0] + 2 * r[2]);
+  x[1] = total;
+}
 /// `shrinkage` may be absent.
 void ftrl(Op& op, const InOut& var, const InOut& accum, const InOut& linear, const In& grad, const In& indices,
           const TensorView& lr, const TensorView& l1, const TensorView& l2, const TensorView* shrinkage,
           const TensorView& lr_power) {
   const bool has = shrinkage != nullptr;
   sparse<3, 5>(op, {&var, &accum, &linear}, grad, indices, {lr, l1, l2, lr_power, has ? *shrinkage : lr},
-               [=](auto& x, auto g, const auto& r) {
-                 const auto total = x[1] + g * g;
-                 const auto now = ftrl_power(total, -r[3]), before = ftrl_power(x[1], -r[3]);
-                 x[2] += g + (has ? 2 * r[4] * x[0] : 0) - (now - before) / r[0] * x[0];
-                 x[0] = (std::clamp(x[2], -r[1], r[1]) - x[2]) / (now / r[0] + 2 * r[2]);
-                 x[1] = total;
-               });
+               [=](auto& x, auto g, const auto& r) { ftrl_step(x, g, r, has ? 2 * r[4] * x[0] : decltype(g){0}); });
 }
 
 void rms_prop(Op& op, const InOut& var, const InOut& ms, const InOut& mom, const TensorView& lr, const TensorView& rho,
@@ -140,12 +145,97 @@ void rms_prop(Op& op, const InOut& var, const InOut& ms, const InOut& mom, const
   });
 }
 
+/// r: lr, l1, l2.
+template <class Row, class C, class Rates>
+void proximal_adagrad_step(Row& x, C g, const Rates& r) {
+  x[1] += g * g;
+  const C rate = r[0] / std::sqrt(x[1]);
+  x[0] = shrunk(x[0] - g * rate, rate, r[1], r[2]);
+}
 void proximal_adagrad(Op& op, const InOut& var, const InOut& accum, const TensorView& lr, const TensorView& l1,
                       const TensorView& l2, const In& grad, const In& indices) {
-  sparse<2, 3>(op, {&var, &accum}, grad, indices, {lr, l1, l2}, [](auto& x, auto g, const auto& r) {
-    x[1] += g * g;
-    const auto rate = r[0] / std::sqrt(x[1]);
-    x[0] = shrunk(x[0] - g * rate, rate, r[1], r[2]);
+  sparse<2, 3>(op, {&var, &accum}, grad, indices, {lr, l1, l2},
+               [](auto& x, auto g, const auto& r) { proximal_adagrad_step(x, g, r); });
+}
+
+/// Rows that come twice added up, in the order in which they come first.
+struct Merged {
+  std::vector<int64_t> rows;
+  std::vector<float> sums;
+  int64_t width;
+  Merged(const TensorView& grad, const TensorView& indices, int64_t variable_rows)
+      : width(grad.dims[0] ? grad.numel() / grad.dims[0] : 0) {
+    const std::vector<float> all = floats_of(grad);
+    const std::vector<int64_t> named = integers_of(indices);
+    std::unordered_map<int64_t, int64_t> seen;
+    for (size_t i = 0; i < named.size(); ++i) {
+      if (named[i] < 0 || named[i] >= variable_rows)
+        fail_kernel(fmt::format("indices has {}, and var {} rows", named[i], variable_rows));
+      const auto [place, fresh] = seen.try_emplace(named[i], static_cast<int64_t>(rows.size()));
+      const float* from = all.data() + static_cast<int64_t>(i) * width;
+      if (fresh) {
+        rows.push_back(named[i]);
+        sums.insert(sums.end(), from, from + width);
+        continue;
+      }
+      float* to = sums.data() + place->second * width;
+      for (int64_t c = 0; c < width; ++c) to[c] += from[c];
+    }
+  }
+};
+/// As sparse(), of gradients whose rows are added up first.
+template <size_t N, size_t R, class Step>
+void merged(Op& op, const std::array<const InOut*, N>& variables, const In& grad, const In& indices,
+            const std::array<TensorView, R>& rates, Step step) {
+  const Plan<N> plan(op, variables, grad, indices);
+  op.require(plan.variables[0].dtype == DType::Float, "var is {}, want float", describe(plan.variables[0]));
+  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+  op.launch([plan, rates, step] {
+    const Merged once(plan.grad, plan.indices, plan.variables[0].dims[0]);
+    Plan<N> now = plan;
+    int64_t dims[kMaxDims];
+    std::copy_n(plan.grad.dims, plan.grad.rank, dims);
+    dims[0] = static_cast<int64_t>(once.rows.size());
+    now.grad = TensorView::contiguous(const_cast<float*>(once.sums.data()), DType::Float, dims, plan.grad.rank);
+    now.indices = TensorView::contiguous(const_cast<int64_t*>(once.rows.data()), DType::Int64, dims, 1);
+    now.run(rates, step);
+  });
+}
+
+/// Adam of whole variables, where rows without a gradient have one of 0.
+void fused_adam(Op& op, const InOut& var, const InOut& m, const InOut& v, const std::array<TensorView, 6>& rates,
+                const In& grad, const In& indices, bool nesterov) {
+  const Plan<3> plan(op, {&var, &m, &v}, grad, indices);
+  op.require(var->dtype == DType::Float, "var is {}, want float", describe(*var));
+  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+  op.work(12 * var->numel());
+  op.launch([plan, rates, nesterov] {
+    std::array<float, 6> r;
+    for (size_t k = 0; k < r.size(); ++k) r[k] = static_cast<float>(linalg::gather(rates[k])[0]);
+    const float beta1 = r[3], beta2 = r[4], epsilon = r[5], rate = r[2] * std::sqrt(1 - r[1]) / (1 - r[0]);
+    const Merged once(plan.grad, plan.indices, plan.variables[0].dims[0]);
+    auto *x = plan.variables[0].as<float>(), *mean = plan.variables[1].as<float>(),
+         *square = plan.variables[2].as<float>();
+    const int64_t n = plan.variables[0].numel();
+    for (int64_t i = 0; i < n; ++i) mean[i] *= beta1, square[i] *= beta2;
+    for (size_t row = 0; row < once.rows.size(); ++row)
+      for (int64_t c = 0; c < once.width; ++c) {
+        const float g = once.sums[static_cast<size_t>(static_cast<int64_t>(row) * once.width + c)];
+        const int64_t at = once.rows[row] * once.width + c;
+        mean[at] += (1 - beta1) * g;
+        square[at] += (1 - beta2) * g * g;
+      }
+    std::vector<float> ahead;  // of Nesterov: the mean after a step more with the same gradient
+    if (nesterov) {
+      ahead.resize(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i) ahead[static_cast<size_t>(i)] = mean[i] * beta1;
+      for (size_t row = 0; row < once.rows.size(); ++row)
+        for (int64_t c = 0; c < once.width; ++c)
+          ahead[static_cast<size_t>(once.rows[row] * once.width + c)] +=
+              (1 - beta1) * once.sums[static_cast<size_t>(static_cast<int64_t>(row) * once.width + c)];
+    }
+    const float* step = nesterov ? ahead.data() : mean;
+    for (int64_t i = 0; i < n; ++i) x[i] -= rate * step[i] / (std::sqrt(square[i]) + epsilon);
   });
 }
 
@@ -281,6 +371,48 @@ IR_OP(SparseApplyProximalAdagradD, SparseApplyProximalAdagrad, (InOut, var), (In
       (In, l2), (In, grad), (In, indices), (Bool, use_locking, false)) {
   (void)use_locking;
   proximal_adagrad(op, var, accum, *lr, *l1, *l2, grad, indices);
+}
+
+// MindSpore's own, which add up the rows of a gradient that come twice before the step.
+ABOUT(CustFusedSparseAdam, AICPU, "One Adam step of var, whose gradient has the rows that indices name",
+      "对 var 做 Adam 单步更新（梯度只含 indices 所指各行）")
+IR_OP(CustFusedSparseAdam, CustFusedSparseAdam, (InOut, var), (InOut, m), (InOut, v), (In, beta1_power),
+      (In, beta2_power), (In, lr), (In, beta1), (In, beta2), (In, epsilon), (In, grad), (In, indices),
+      (Bool, use_locking, false), (Bool, use_nesterov, false)) {
+  (void)use_locking;
+  fused_adam(op, var, m, v, {*beta1_power, *beta2_power, *lr, *beta1, *beta2, *epsilon}, grad, indices, use_nesterov);
+}
+ABOUT(CustFusedSparseLazyAdam, AICPU, "One Adam step of the rows that indices name",
+      "对 indices 所指各行做 Adam 单步更新")
+IR_OP(CustFusedSparseLazyAdam, CustFusedSparseLazyAdam, (InOut, var), (InOut, m), (InOut, v), (In, beta1_power),
+      (In, beta2_power), (In, lr), (In, beta1), (In, beta2), (In, epsilon), (In, grad), (In, indices),
+      (Bool, use_locking, false), (Bool, use_nesterov, false)) {
+  (void)use_locking;
+  const bool nesterov = use_nesterov;
+  merged<3, 6>(op, {&var, &m, &v}, grad, indices, {*beta1_power, *beta2_power, *lr, *beta1, *beta2, *epsilon},
+               [nesterov](auto& x, auto g, const auto& r) {
+                 const auto rate = r[2] * std::sqrt(1 - r[1]) / (1 - r[0]);
+                 x[1] = r[3] * x[1] + (1 - r[3]) * g;
+                 x[2] = r[4] * x[2] + (1 - r[4]) * g * g;
+                 const auto step = nesterov ? r[3] * x[1] + (1 - r[3]) * g : x[1];
+                 x[0] -= rate * step / (std::sqrt(x[2]) + r[5]);
+               });
+}
+ABOUT(CustFusedSparseFtrl, AICPU, "One FTRL step of the rows that indices name", "对 indices 所指各行做 FTRL 单步更新")
+IR_OP(CustFusedSparseFtrl, CustFusedSparseFtrl, (InOut, var), (InOut, accum), (InOut, linear), (In, grad),
+      (In, indices), (Float, lr), (Float, l1), (Float, l2), (Float, lr_power), (Bool, use_locking, false)) {
+  (void)use_locking;
+  merged<3, 4>(op, {&var, &accum, &linear}, grad, indices,
+               {rate(op, lr), rate(op, l1), rate(op, l2), rate(op, lr_power)},
+               [](auto& x, auto g, const auto& r) { ftrl_step(x, g, r); });
+}
+ABOUT(CustFusedSparseProximalAdagrad, AICPU, "An Adagrad step of the rows that indices name, then shrunk by l1 and l2",
+      "对 indices 所指各行做 Adagrad 单步更新，并按 l1、l2 收缩")
+IR_OP(CustFusedSparseProximalAdagrad, CustFusedSparseProximalAdagrad, (InOut, var), (InOut, accum), (In, lr), (In, l1),
+      (In, l2), (In, grad), (In, indices), (Bool, use_locking, false)) {
+  (void)use_locking;
+  merged<2, 3>(op, {&var, &accum}, grad, indices, {*lr, *l1, *l2},
+               [](auto& x, auto g, const auto& r) { proximal_adagrad_step(x, g, r); });
 }
 
 }  // namespace updraft

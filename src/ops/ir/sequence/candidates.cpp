@@ -1,9 +1,12 @@
 // Classes that are drawn for a loss over some of many classes, and how often each was to be expected.
 #include <cmath>
+#include <limits>
 #include <random>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ops/gathered.h"
+#include "ops/index/indices.h"
 #include "ops/ir/random_seeds.h"
 #include "ops/ir/shapes.h"
 
@@ -93,6 +96,81 @@ IR_OP(CustLogUniformCandidateSampler, LogUniformCandidateSampler, (In, true_clas
       (Int, range_max), (Int, seed, 0)) {
   plan_draws(op, true_classes, {true, unique, num_sampled, range_max, seed, 0}, num_true, sampled_candidates,
              true_expected_count, sampled_expected_count);
+}
+ABOUT(ComputeAccidentalHits, AICPU,
+      "Where drawn classes are among the true ones of an example: both places, and a weight",
+      "采样类别命中真实类别的位置及其权重")
+IR_OP(ComputeAccidentalHits, ComputeAccidentalHits, (In, true_classes), (In, sampled_candidates), (Out, indices),
+      (Out, ids), (Out, weights), (Int, num_true), (Int, seed, 0), (Int, seed2, 0)) {
+  (void)seed, (void)seed2;  // nothing is drawn
+  op.require(true_classes->rank == 2 && true_classes->dims[1] == num_true && is_integral(true_classes->dtype),
+             "true_classes is {}, attribute num_true is {}: want integers [batch, num_true]", describe(*true_classes),
+             num_true);
+  op.require(sampled_candidates->rank == 1 && is_integral(sampled_candidates->dtype),
+             "sampled_candidates is {}, want a vector of integers", describe(*sampled_candidates));
+  const int64_t most = true_classes->numel() * sampled_candidates->numel();
+  op.suggest_up_to(*indices, &most, 1, DType::Int32, 0);
+  op.suggest_up_to(*ids, &most, 1, DType::Int64, 0);
+  op.suggest_up_to(*weights, &most, 1, DType::Float, 0);
+  if (op.inferring()) return;
+  for (const Out& out : {indices, ids, weights})
+    op.require(out->rank == 1, "an output is {}, want a vector with room for the hits", describe(*out));
+  op.work(most + 1);
+  op.launch([truth = *true_classes, drawn = *sampled_candidates, rows = *indices, places = *ids, to = *weights,
+             found_rows = ResultShape(indices.handle), found_places = ResultShape(ids.handle),
+             found = ResultShape(weights.handle)] {
+    std::unordered_map<int64_t, std::vector<int64_t>> at;
+    const std::vector<int64_t> candidates = integers_of(drawn), wanted = integers_of(truth);
+    for (size_t i = 0; i < candidates.size(); ++i) at[candidates[i]].push_back(static_cast<int64_t>(i));
+    std::vector<int64_t> hits, where;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (const auto place = at.find(wanted[i]); place != at.end())
+        for (const int64_t k : place->second) {
+          hits.push_back(static_cast<int64_t>(i) / truth.dims[1]);
+          where.push_back(k);
+        }
+    const auto n = static_cast<int64_t>(hits.size());
+    const auto first = [n](const TensorView& v) {
+      // MindSpore has room for candidates of which each comes once.
+      if (v.dims[0] < n) fail_kernel(fmt::format("there are {} hits, and an output has room for {}", n, v.dims[0]));
+      return ir::part_of(v, 0, 0, n);
+    };
+    if (n) {
+      write_all(first(rows), hits);
+      write_all(first(places), where);
+      write_all(first(to), std::vector<float>(hits.size(), std::numeric_limits<float>::lowest()));
+    }
+    found_rows.set({n}), found_places.set({n}), found.set({n});
+  });
+}
+ABOUT(CustNoRepeatNGram, AICPU,
+      "log_probs where no token gets a chance that would end a sequence of tokens that was there",
+      "抑制会重复已出现 n-gram 的词元概率")
+IR_OP(CustNoRepeatNGram, CustNoRepeatNGram, (In, state_seq), (In, log_probs), (Out, out), (Int, ngram_size)) {
+  op.require(state_seq->rank >= 1 && state_seq->rank == log_probs->rank && is_integral(state_seq->dtype) &&
+                 std::equal(state_seq->dims, state_seq->dims + state_seq->rank - 1, log_probs->dims),
+             "state_seq is {} and log_probs {}, want integers, and the same dimensions but the last",
+             describe(*state_seq), describe(*log_probs));
+  op.require(ngram_size >= 1, "attribute ngram_size is {}, want above 0", ngram_size);
+  op.result_like("out", *out, *log_probs, log_probs->dtype);
+  if (op.inferring() || out->empty()) return;
+  op.work(log_probs->numel() + state_seq->numel() * ngram_size);
+  op.launch([=, tokens = *state_seq, from = *log_probs, to = *out, n = int64_t{ngram_size}] {
+    const std::vector<int64_t> all = integers_of(tokens);
+    std::vector<double> chances = gathered<double>(from);
+    const int64_t length = row_length(tokens), classes = row_length(from);
+    for (int64_t row = 0; row < rows_of(tokens); ++row) {
+      const int64_t *begin = all.data() + row * length, *last = begin + length - (n - 1);
+      for (int64_t i = 0; i + n <= length; ++i) {
+        if (!std::equal(begin + i, begin + i + n - 1, last)) continue;
+        const int64_t next = begin[i + n - 1];
+        if (next < 0 || next >= classes)
+          fail_kernel(fmt::format("state_seq has {}, log_probs has {} tokens", next, classes));
+        chances[static_cast<size_t>(row * classes + next)] = static_cast<double>(std::numeric_limits<float>::lowest());
+      }
+    }
+    write_all(to, chances);
+  });
 }
 
 }  // namespace updraft

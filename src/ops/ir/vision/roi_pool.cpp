@@ -73,8 +73,9 @@ Pooling pooling_of(const Op& op, const In& rois, double scale, int64_t outputs, 
 
 ABOUT(PSROIPoolingV2, Vector, "Means of the pixels of each cell of each region, each cell of a channel of its own",
       "位置敏感的候选框池化：每个网格取各自通道内像素的均值")
-IR_OP(PSROIPoolingV2, PSROIPoolingV2, (In, x), (In, rois), (Out, y), (Float, spatial_scale), (Int, output_dim),
-      (Int, group_size)) {
+namespace {
+void pool_regions(Op& op, const In& x, const In& rois, const Out& y, double spatial_scale, int64_t output_dim,
+                  int64_t group_size) {
   Pooling p = pooling_of(op, rois, spatial_scale, output_dim, group_size);
   op.require(x->rank == 4 && is_floating(x->dtype) && x->dims[1] == p.channels(),
              "x is {}, want [N,C,H,W] with {} channels", describe(*x), p.channels());
@@ -96,6 +97,15 @@ IR_OP(PSROIPoolingV2, PSROIPoolingV2, (In, x), (In, rois), (Out, y), (Float, spa
     });
     write_all(to, result);
   });
+}
+}  // namespace
+IR_OP(PSROIPoolingV2, PSROIPoolingV2, (In, x), (In, rois), (Out, y), (Float, spatial_scale), (Int, output_dim),
+      (Int, group_size)) {
+  pool_regions(op, x, rois, y, spatial_scale, output_dim, group_size);
+}
+IR_OP(PSROIPooling, PSROIPoolingV2, (In, x), (In, rois), (Out, y), (Int, output_dim), (Int, group_size),
+      (Float, spatial_scale)) {
+  pool_regions(op, x, rois, y, spatial_scale, output_dim, group_size);
 }
 
 ABOUT(PSROIPoolingGradV2D, Vector, "Gradient of PSROIPoolingV2 for the images", "PSROIPoolingV2 对输入图像的反向梯度")
