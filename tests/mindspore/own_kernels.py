@@ -97,6 +97,13 @@ def others():
         before = state[0].asnumpy()
         ops.FusedSparseProximalAdagrad()(*state, *[Tensor([v], ms.float32) for v in (0.1, 0.05, 0.2)], r(3, 2), whole(2, 0, 2))
         assert (np.abs(state[0].asnumpy() - before) > 0).all(1).tolist() == [True, False, True, False]
+        ops.Assert()(Tensor(True), [r(2)])
+        try:
+            ops.Assert()(Tensor(False), [whole(5, 6)])
+            (r(2) + r(2)).asnumpy()
+            raise SystemExit("an assertion that does not hold was passed over")
+        except RuntimeError as error:
+            assert "the condition is false" in str(error) and "[5 6]" in str(error), str(error)
         logs = np.log(Tensor(np.zeros((200, 100), np.float32)).log_normal(0.5, 0.25).asnumpy())
         assert abs(logs.mean() - 0.5) < 0.02 and abs(logs.std() - 0.25) < 0.02
 

@@ -739,7 +739,7 @@ def test_refusals_name_the_attribute():
 # Run by several ranks (tests/unit/graph/collective_nodes_test.cpp, tests/graph/test_collectives.py), by torch.compile
 # (tests/graph/torchair_programs.py, attention grouped_products and training_of_attention), in offline models (tests/graph/test_aipp.py), and by
 # data sets of MindSpore (tests/mindspore/test_graph_engine.py), and by torch.unique (tests/ops/test_index.py).
-ELSEWHERE = {"AddRmsNormDynamicQuant", "AllGatherMatmul", "AllGatherMatmulV2", "MatmulAllReduce", "MatmulReduceScatter", "MatmulReduceScatterV2", "HcomAllGatherV", "HcomReduceScatterV",
+ELSEWHERE = {"Assert", "AddRmsNormDynamicQuant", "AllGatherMatmul", "AllGatherMatmulV2", "MatmulAllReduce", "MatmulReduceScatter", "MatmulReduceScatterV2", "HcomAllGatherV", "HcomReduceScatterV",
              "AttentionWorkerCombine", "Cmo", "FfnWorkerBatching", "GroupedMatmulFinalizeRouting", "GroupedMatmulSwigluQuantV2", "MlaProlog", "MlaPrologV2", "MlaPrologV3", "Aipp", "DynamicQuantV2", "ForeachACos", "ForeachASin", "ForeachATan", "GetNext", "GroupQuant", "GroupedMatmul", "HcomAllGather", "HcomAllReduce", "HcomAllToAll", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
              "HcomSend", "InitData", "MoeFinalizeRoutingV2",
              "MoeGatingTopK", "MoeInitRoutingV3", "MoeReRouting", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3", "OutfeedEnqueueOpV2", "QuantUpdateScatter", "Unique", "UniqueWithCountsExt2"}
@@ -757,3 +757,11 @@ def test_every_row_is_run_or_listed():
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"
     assert not unrun - rows_, f"no such rows: {sorted(unrun - rows_)}"
+
+
+def test_assertions():
+    data = torch.tensor([[-1.0, 0.5], [2.0, 3.0]]), torch.tensor([7, 8], dtype=torch.int32)
+    for holds in (torch.tensor(True), torch.tensor([True, True]), torch.empty(0, dtype=torch.bool)):
+        assert call("Assert", holds, *data) == []
+    with pytest.raises(RuntimeError, match=r"(?s)the condition is false.*input data: \[-1 0\.5 2\].*input data: \[7 8\]"):
+        call("Assert", torch.tensor([True, False]), *data)

@@ -1,5 +1,6 @@
 // Tensors that steps of a graph print. A type of our own: the engine makes it of StringFormat and PrintV2, so that no
 // text is a tensor.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -7,6 +8,7 @@
 #include "device/device.h"
 #include "device/tensor_channel.h"
 #include "kernels/pipeline.h"
+#include "ops/gathered.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -93,6 +95,33 @@ IR_OP(PrintTensors, PrintTensors, (Tensors, x), (Text, format), (Text, placehold
       at = found + mark.size();
     }
     say(index, said + text.substr(at));
+  });
+}
+
+ABOUT(Assert, AICPU, "Fails where input_condition is not true, and tells the first elements of what is given",
+      "input_condition 不为真时报错，并给出各输入的前若干元素")
+IR_OP(Assert, Assert, (In, input_condition), (Tensors, input_data), (Int, summarize, 3)) {
+  op.require(is_integral(input_condition->dtype, true), "input_condition is {}, want bool", describe(*input_condition));
+  op.require(summarize == -1 || summarize > 0, "summarize is {}, want a positive number, or -1 for all elements",
+             summarize);
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < input_data.size(); ++i) {
+    op.require(is_floating(input_data[i].dtype) || is_integral(input_data[i].dtype, true),
+               "input_data{} is {}, want real numbers", i, describe(input_data[i]));
+    views.push_back(input_data[i]);
+  }
+  if (op.inferring()) return;
+  op.launch([condition = *input_condition, views, most = int64_t{summarize}] {
+    const std::vector<int64_t> all = integers_of(condition);
+    if (std::all_of(all.begin(), all.end(), [](int64_t v) { return v != 0; })) return;
+    std::string text = "the condition is false";
+    for (const TensorView& v : views) {
+      const int64_t n = most < 0 ? v.numel() : std::min(most, v.numel());
+      std::vector<double> first = gathered<double>(v);
+      text += "\ninput data: ";
+      append(text, TensorView::contiguous(first.data(), DType::Double, &n, 1), first.data(), 0, -1);
+    }
+    fail_kernel(text);
   });
 }
 
