@@ -227,19 +227,14 @@ def _torchair(module):
 
 
 def _mindspore(_):
-    """MindSpore gives 18 % of the cores to the threads that order a graph's work. Where that is one thread, which it is up to
-    11 cores, graphs with branches do not compile, and some that update parameters in place crash. Scripts may still choose."""
-    cores = os.cpu_count() or 1
-    if min(cores, 30) * 0.18 >= 2 or cores < 2:
-        return
     try:
-        from mindspore._c_expression import MSContext, ms_ctx_param
+        from updraft import _mindspore as client
 
-        context = MSContext.get_instance()
-        if context.get_param(ms_ctx_param.inter_op_parallel_num) == 0:
-            context.set_param(ms_ctx_param.inter_op_parallel_num, 2)
+        client.give_threads()
+        if os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS") == "--opt_level=0":
+            client.tell_of_o1(_say)
     except Exception as error:
-        _say("MindSpore's threads are as they were: %s: %s; run: updraft doctor" % (type(error).__name__, error))
+        _say("MindSpore is as it was: %s: %s; run: updraft doctor" % (type(error).__name__, error))
 
 
 def _record():

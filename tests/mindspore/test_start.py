@@ -60,3 +60,11 @@ def test_step_aside(tmp_path):
     """UPDRAFT_DISABLE=1 leaves MindSpore with its CPU device."""
     out, _ = run(tmp_path, PYTHON, "-c", "import mindspore as ms; print(ms.get_context('device_target'))", UPDRAFT_DISABLE="1", GLOG_v="4")
     assert "CPU" in out
+
+
+@pytest.mark.parametrize("how", ["ms.JitConfig(jit_level='O1')", "ms.jit(lambda x: x, jit_level='O1')", "ms.set_context(jit_config={'jit_level': 'O1'})"])
+def test_o1_is_told_once(tmp_path, how):
+    once = "MindSpore's jit_level O1 computes what O0 does here"
+    assert run(tmp_path, PYTHON, "-c", "import mindspore as ms\nfor _ in range(2): %s" % how)[1].count(once) == 1
+    assert once not in run(tmp_path, PYTHON, "-c", "import mindspore as ms; %s" % how.replace("O1", "O0"))[1]
+    assert once not in run(tmp_path, PYTHON, "-c", "import mindspore as ms; %s" % how, MS_DEV_GRAPH_KERNEL_FLAGS="--opt_level=2")[1]
