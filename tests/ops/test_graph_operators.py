@@ -9,19 +9,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from adapter_cases import add_cases as add_adapter_cases
-from decomposition_cases import add_cases as add_decomposition_cases
-from detection_cases import add_cases, best
-from fused_cases import add_cases as add_fused_cases
+from graph_cases.adapter import add_cases as add_adapter_cases
+from graph_cases.decomposition import add_cases as add_decomposition_cases
+from graph_cases.detection import add_cases, best
+from graph_cases.fused import add_cases as add_fused_cases
 from graph import call, const, operators
-from language_cases import add_cases as add_language_cases
-from mindspore_cases import add_cases as add_mindspore_cases
-from part_cases import add_cases as add_part_cases
-from special_cases import add_cases as add_special_cases
-from suite_cases import add_cases as add_suite_cases
-from optimizer_cases import add_cases as add_optimizer_cases
-from tensorflow_cases import add_cases as add_tensorflow_cases
-from training_cases import add_cases as add_training_cases
+from graph_cases.language import add_cases as add_language_cases
+from graph_cases.mindspore import add_cases as add_mindspore_cases
+from graph_cases.part import add_cases as add_part_cases
+from graph_cases.special import add_cases as add_special_cases
+from graph_cases.suite import add_cases as add_suite_cases
+from graph_cases.optimizer import add_cases as add_optimizer_cases
+from graph_cases.tensorflow import add_cases as add_tensorflow_cases
+from graph_cases.training import add_cases as add_training_cases
 
 UNRUN = Path(__file__).with_name("graph_unrun.txt")
 CASES = {}

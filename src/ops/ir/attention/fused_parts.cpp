@@ -1,7 +1,7 @@
 // The parts of a layer of attention as torch_npu has them fused: normalisation with the three products, scores of
 // heads, and their gradients. Matrices of tokens are [batch * length, heads * size]; heads are [batch, heads, length,
 // size].
-#include "ops/ir/arithmetic.h"
+#include "ops/ir/elementwise/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -1,6 +1,6 @@
 // Steps of optimizers that weigh a layer's gradient by the norms of its weights and of the gradient (LAMB, LARS), and
 // FTRL.
-#include "ops/ir/arithmetic.h"
+#include "ops/ir/elementwise/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

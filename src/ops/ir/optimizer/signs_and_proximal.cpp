@@ -1,6 +1,6 @@
 // Steps of AddSign, PowerSign, proximal methods, Keras' momentum, and Adam that remembers the largest variance. Types
 // that end in D have some rates as attributes.
-#include "ops/ir/arithmetic.h"
+#include "ops/ir/elementwise/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -1,6 +1,6 @@
 // Assignments and steps of optimizers. What a step updates is an input and, where the operator says so, an output, too.
 // Rates come in tensors of one element.
-#include "ops/ir/arithmetic.h"
+#include "ops/ir/elementwise/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

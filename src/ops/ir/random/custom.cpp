@@ -7,7 +7,7 @@
 
 #include "ops/gathered.h"
 #include "ops/index/indices.h"
-#include "ops/ir/random_seeds.h"
+#include "ops/ir/random/seeds.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

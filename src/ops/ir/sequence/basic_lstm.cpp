@@ -1,6 +1,6 @@
 // One step of an LSTM with its gradients in three parts. Gates stand in the order input, new value, forget, output; the
 // weights have a row for each input and then for each state.
-#include "ops/ir/arithmetic.h"
+#include "ops/ir/elementwise/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/index/indices.h"
-#include "ops/ir/layout.h"
+#include "ops/ir/shape/layout.h"
 #include "ops/linalg/dense.h"
 
 namespace updraft {

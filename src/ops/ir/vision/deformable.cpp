@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "ops/gathered.h"
-#include "ops/ir/layout.h"
+#include "ops/ir/shape/layout.h"
 
 namespace updraft {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/gathered.h"
-#include "ops/ir/random_seeds.h"
+#include "ops/ir/random/seeds.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "ops/gathered.h"
-#include "ops/ir/random_seeds.h"
+#include "ops/ir/random/seeds.h"
 #include "ops/ir/windows/windows.h"
 
 namespace updraft {

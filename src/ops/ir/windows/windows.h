@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "ops/ir/layout.h"
+#include "ops/ir/shape/layout.h"
 #include "ops/linalg/dense.h"
 
 namespace updraft::ir {

@@ -1,5 +1,5 @@
 // Parts of tensors, cutting them up and putting them together.
-#include "ops/ir/slices.h"
+#include "ops/ir/index/slices.h"
 
 #include <algorithm>
 

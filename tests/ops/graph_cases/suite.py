@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from graph import const
-from select_cases import add_cases as add_select_cases
+from graph_cases.select import add_cases as add_select_cases
 
 
 def ctc(logs, targets, blank):

@@ -2,7 +2,7 @@
 // size].
 #include <cmath>
 
-#include "ops/ir/random_seeds.h"
+#include "ops/ir/random/seeds.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ops/ir/arithmetic.h"
+#include "ops/ir/elementwise/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/convolution/convolution.h"
-#include "ops/ir/layout.h"
+#include "ops/ir/shape/layout.h"
 #include "ops/norm/vectors.h"
 
 namespace updraft {

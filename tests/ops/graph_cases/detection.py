@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-import image_cases
+from graph_cases import image as image_cases
 
 
 def corners(v, centred):

@@ -1,4 +1,4 @@
-#include "ops/ir/layout.h"
+#include "ops/ir/shape/layout.h"
 
 #include <algorithm>
 

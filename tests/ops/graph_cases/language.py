@@ -3,7 +3,7 @@ grouped products, and what else MindSpore's adapters name beside them. Wanted is
 import torch
 import torch.nn.functional as F
 
-from adapter_cases import gradient
+from graph_cases.adapter import gradient
 from graph import const
 
 

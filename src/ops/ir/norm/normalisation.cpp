@@ -1,7 +1,7 @@
 // Batch, layer, group and instance normalisation.
 #include <algorithm>
 
-#include "ops/ir/layout.h"
+#include "ops/ir/shape/layout.h"
 
 namespace updraft {
 namespace {

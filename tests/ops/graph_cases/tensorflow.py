@@ -3,7 +3,7 @@ the reference of tests/tensorflow/raw_cases.py, which reaches them by its fronte
 import torch
 import torch.nn.functional as F
 
-from adapter_cases import gradient
+from graph_cases.adapter import gradient
 from graph import const
 
 

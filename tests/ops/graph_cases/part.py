@@ -3,7 +3,7 @@ windows, tables of embeddings, and one step of K-Means."""
 import torch
 import torch.nn.functional as F
 
-from adapter_cases import gradient
+from graph_cases.adapter import gradient
 from graph import const
 
 

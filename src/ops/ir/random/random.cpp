@@ -3,7 +3,7 @@
 #include <atomic>
 #include <random>
 
-#include "ops/ir/random_seeds.h"
+#include "ops/ir/random/seeds.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from scipy import special
 
-from adapter_cases import gradient
+from graph_cases.adapter import gradient
 from graph import const
 
 
