@@ -163,6 +163,45 @@ void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
   std::copy_n(from, rank, *dims);
 }
 
+template <class Array, class T>
+Array* create_array(const char* name, const T* values, uint64_t count) {
+  return create<Array>(name, [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    return pool_of<Array>().create(Array{{values, values + count}});
+  });
+}
+template <class Array>
+int size_of_array(const char* name, const Array* a, const char* what, uint64_t* size) {
+  return guard(name, [&] {
+    require_pointer(size, "size");
+    *size = checked(pool_of<Array>(), a, what).values.size();
+  });
+}
+
+// Lists own their elements: destroying a list destroys them.
+template <class List, class T>
+List* create_list(const char* name, const T* const* values, uint64_t count, const char* what) {
+  return create<List>(name, [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    return pool_of<List>().create(List{elements(pool_of<T>(), values, count, what)});
+  });
+}
+template <class T, class List>
+int destroy_list(const char* name, const List* list, const char* what) {
+  return guard(name, [&] {
+    if (!list) return;
+    for (const auto& item : checked(pool_of<List>(), list, what).items) pool_of<T>().destroy(item);
+    pool_of<List>().destroy(list);
+  });
+}
+template <class List>
+int size_of_list(const char* name, const List* list, const char* what, uint64_t* size) {
+  return guard(name, [&] {
+    require_pointer(size, "size");
+    *size = checked(pool_of<List>(), list, what).items.size();
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -216,92 +255,53 @@ UPDRAFT_API int aclDestroyScalar(const aclScalar* s) {
 }
 
 UPDRAFT_API aclIntArray* aclCreateIntArray(const int64_t* values, uint64_t count) {
-  return create<aclIntArray>("aclCreateIntArray", [&] {
-    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    return int_array_pool().create(aclIntArray{{values, values + count}});
-  });
+  return create_array<aclIntArray>("aclCreateIntArray", values, count);
 }
 UPDRAFT_API int aclDestroyIntArray(const aclIntArray* a) {
   return destroy("aclDestroyIntArray", int_array_pool(), a, "an int array");
 }
 UPDRAFT_API int aclGetIntArraySize(const aclIntArray* a, uint64_t* size) {
-  return guard("aclGetIntArraySize", [&] {
-    require_pointer(size, "size");
-    *size = checked(int_array_pool(), a, "an int array").values.size();
-  });
+  return size_of_array("aclGetIntArraySize", a, "an int array", size);
 }
 
 UPDRAFT_API aclFloatArray* aclCreateFloatArray(const float* values, uint64_t count) {
-  return create<aclFloatArray>("aclCreateFloatArray", [&] {
-    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    return float_array_pool().create(aclFloatArray{{values, values + count}});
-  });
+  return create_array<aclFloatArray>("aclCreateFloatArray", values, count);
 }
 UPDRAFT_API int aclDestroyFloatArray(const aclFloatArray* a) {
   return destroy("aclDestroyFloatArray", float_array_pool(), a, "a float array");
 }
 UPDRAFT_API int aclGetFloatArraySize(const aclFloatArray* a, uint64_t* size) {
-  return guard("aclGetFloatArraySize", [&] {
-    require_pointer(size, "size");
-    *size = checked(float_array_pool(), a, "a float array").values.size();
-  });
+  return size_of_array("aclGetFloatArraySize", a, "a float array", size);
 }
 
 UPDRAFT_API aclBoolArray* aclCreateBoolArray(const bool* values, uint64_t count) {
-  return create<aclBoolArray>("aclCreateBoolArray", [&] {
-    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    return bool_array_pool().create(aclBoolArray{{values, values + count}});
-  });
+  return create_array<aclBoolArray>("aclCreateBoolArray", values, count);
 }
 UPDRAFT_API int aclDestroyBoolArray(const aclBoolArray* a) {
   return destroy("aclDestroyBoolArray", bool_array_pool(), a, "a bool array");
 }
 UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
-  return guard("aclGetBoolArraySize", [&] {
-    require_pointer(size, "size");
-    *size = checked(bool_array_pool(), a, "a bool array").values.size();
-  });
+  return size_of_array("aclGetBoolArraySize", a, "a bool array", size);
 }
 
-// Lists own their elements: destroying a list destroys them.
 UPDRAFT_API aclTensorList* aclCreateTensorList(const aclTensor* const* values, uint64_t count) {
-  return create<aclTensorList>("aclCreateTensorList", [&] {
-    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    return tensor_list_pool().create(aclTensorList{elements(tensor_pool(), values, count, "a tensor")});
-  });
+  return create_list<aclTensorList, aclTensor>("aclCreateTensorList", values, count, "a tensor");
 }
 UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
-  return guard("aclDestroyTensorList", [&] {
-    if (!list) return;
-    for (const auto& t : checked(tensor_list_pool(), list, "a tensor list").items) tensor_pool().destroy(t);
-    tensor_list_pool().destroy(list);
-  });
+  return destroy_list<aclTensor>("aclDestroyTensorList", list, "a tensor list");
 }
 UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
-  return guard("aclGetTensorListSize", [&] {
-    require_pointer(size, "size");
-    *size = checked(tensor_list_pool(), list, "a tensor list").items.size();
-  });
+  return size_of_list("aclGetTensorListSize", list, "a tensor list", size);
 }
 
 UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
-  return create<aclScalarList>("aclCreateScalarList", [&] {
-    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    return scalar_list_pool().create(aclScalarList{elements(scalar_pool(), values, count, "a scalar")});
-  });
+  return create_list<aclScalarList, aclScalar>("aclCreateScalarList", values, count, "a scalar");
 }
 UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
-  return guard("aclDestroyScalarList", [&] {
-    if (!list) return;
-    for (const auto& s : checked(scalar_list_pool(), list, "a scalar list").items) scalar_pool().destroy(s);
-    scalar_list_pool().destroy(list);
-  });
+  return destroy_list<aclScalar>("aclDestroyScalarList", list, "a scalar list");
 }
 UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
-  return guard("aclGetScalarListSize", [&] {
-    require_pointer(size, "size");
-    *size = checked(scalar_list_pool(), list, "a scalar list").items.size();
-  });
+  return size_of_list("aclGetScalarListSize", list, "a scalar list", size);
 }
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {

@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/pause.h"
+#include "base/signals_blocked.h"
 
 namespace updraft {
 namespace {
@@ -79,20 +79,16 @@ bool spin_until(int64_t nanoseconds, FunctionRef<bool()> reached) {
 }
 
 Team::Team(int most) : most_(most), forks_(forks()), shares_(static_cast<size_t>(most)) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the client's threads take its signals
+  const SignalsBlocked blocked;
   try {
     for (int i = 1; i < most_; ++i) threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& e) {
     over_.store(true, std::memory_order_release);
     publish(INT_MAX);
     for (auto& thread : threads_) thread.join();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw Error(code::kRtMemoryAllocation, "no thread {} of {} for operators: {} (UPDRAFT_THREADS sets the number)",
                 threads_.size() + 1, most_, e.what());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 bool Team::alive() const { return forks_ == g_forks.load(std::memory_order_relaxed); }

@@ -1,7 +1,6 @@
 #include "collective/communicator.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -229,9 +228,6 @@ void Communicator::abandon(const Operation& operation) {
 
 void Communicator::loop() {
   pthread_setname_np(pthread_self(), "hccl-comm");
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   // All ranks of the host work at the same time: together they have its cores once.
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   set_parallel_threads(std::clamp(cores / group_->size(), 1, Config::get().threads));

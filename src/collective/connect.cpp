@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "base/signals_blocked.h"
 #include "collective/communicator.h"
 #include "collective/error.h"
 #include "collective/network.h"
@@ -180,7 +181,10 @@ void Communicator::connect() {
     const int root = self->local_index_[0];  // the root lives in rank 0's process
     self->lose(0, root >= 0 && self->group_->region().left(root).load(std::memory_order_acquire));
   };
-  thread_ = std::thread([this] { loop(); });
+  {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { loop(); });
+  }
   member_->watch(std::move(events));
   group_->watch([weak](int index) {
     if (auto self = weak.lock())

@@ -415,6 +415,30 @@ void finish(const TensorView& sums, const TensorView& scale, const float* bias, 
   quantize(sums, number(result.scale), number(zero), 0, y);
 }
 
+Problem problem_of(const TensorView& x, int32_t x_zero, const TensorView& scale, const float* terms,
+                   const TensorView& y) {
+  Problem p;
+  p.biased = terms != nullptr;
+  p.has_zero = x_zero != 0;
+  p.by_channel = scale.numel() > 1;
+  p.from = x.dtype;
+  p.to = y.dtype;
+  return p;
+}
+
+/// v, whose elements are bytes, side by side; and memory like that for what v receives.
+TensorView dense(const TensorView& v, ScratchScope& scratch) {
+  return v.is_contiguous() ? v : gather_to(scratch.take(static_cast<size_t>(v.numel())), v.dtype, v);
+}
+TensorView room_for(const TensorView& v, ScratchScope& scratch) {
+  if (v.is_contiguous()) return v;
+  return TensorView::contiguous(scratch.take(static_cast<size_t>(v.numel()) * size_of(v.dtype)), v.dtype, v.dims,
+                                v.rank);
+}
+TensorView floats_like(const TensorView& v, ScratchScope& scratch) {
+  return TensorView::contiguous(scratch.take<float>(static_cast<size_t>(v.numel())), DType::Float, v.dims, v.rank);
+}
+
 }  // namespace
 
 void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32_t x_zero, const TensorView& filter,
@@ -423,17 +447,12 @@ void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32
   if (y.empty()) return;
   ScratchScope scratch;
   const float* const terms = bias.data ? floats(bias, scratch) : nullptr;
-  Problem p;
+  Problem p = problem_of(x, x_zero, scale, terms, y);
   if (addend.values.data) {
     p.added = addend.values.dtype;
     p.added_zero = addend.zero;
     p.relu = addend.relu;
   }
-  p.biased = terms != nullptr;
-  p.has_zero = x_zero != 0;
-  p.by_channel = scale.numel() > 1;
-  p.from = x.dtype;
-  p.to = y.dtype;
   p.src.assign(x.dims, x.dims + x.rank);
   p.dst.assign(y.dims, y.dims + y.rank);
   p.weights.assign(filter.dims, filter.dims + filter.rank);
@@ -448,19 +467,12 @@ void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32
     p.right.push_back(s.padding[d] + s.behind[d]);
   }
   if (native() && !x.empty() && !filter.empty()) {
-    TensorView from = channels_behind(x), to = channels_behind(y);
-    const TensorView out = to;
-    if (!from.is_contiguous()) from = gather_to(scratch.take(static_cast<size_t>(x.numel())), x.dtype, from);
-    if (!to.is_contiguous())
-      to = TensorView::contiguous(scratch.take(static_cast<size_t>(y.numel()) * size_of(y.dtype)), y.dtype, to.dims,
-                                  to.rank);
+    const TensorView out = channels_behind(y), from = dense(channels_behind(x), scratch), to = room_for(out, scratch);
     const float *by = floats(scale, scratch), *plus = terms;
     QuantizedResult wanted = result;
     const void* added = nullptr;
     if (addend.values.data) {
-      TensorView more = channels_behind(addend.values);
-      if (!more.is_contiguous()) more = gather_to(scratch.take(static_cast<size_t>(more.numel())), more.dtype, more);
-      added = more.data;
+      added = dense(channels_behind(addend.values), scratch).data;
       const auto in_its_scale = [&](const float* v, int64_t n) {
         auto* to_scale = scratch.take<float>(static_cast<size_t>(n));
         for (int64_t i = 0; i < n; ++i) to_scale[i] = v[i] / addend.scale;
@@ -477,8 +489,7 @@ void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32
   }
   const TensorView wide = centred(x, x_zero, scratch);
   const TensorView by = gather_to(scratch.take<float>(static_cast<size_t>(filter.numel())), DType::Float, filter);
-  const TensorView sums =
-      TensorView::contiguous(scratch.take<float>(static_cast<size_t>(y.numel())), DType::Float, y.dims, y.rank);
+  const TensorView sums = floats_like(y, scratch);
   convolution(s, wide, by, nullptr, sums);
   finish(sums, scale, terms, addend, result, y);
 }
@@ -489,21 +500,13 @@ void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& we
   if (y.empty()) return;
   ScratchScope scratch;
   const float* const terms = bias.data ? floats(bias, scratch) : nullptr;
-  Problem p;
+  Problem p = problem_of(x, x_zero, scale, terms, y);
   p.product = true;
-  p.biased = terms != nullptr;
-  p.has_zero = x_zero != 0;
-  p.by_channel = scale.numel() > 1;
-  p.from = x.dtype;
-  p.to = y.dtype;
   p.src.assign(x.dims, x.dims + 2);
   p.dst.assign(y.dims, y.dims + 2);
   p.weights.assign(weight.dims, weight.dims + 2);
   if (native() && !x.empty()) {
-    TensorView from = x, to = y;
-    if (!from.is_contiguous()) from = gather_to(scratch.take(static_cast<size_t>(x.numel())), x.dtype, from);
-    if (!to.is_contiguous())
-      to = TensorView::contiguous(scratch.take(static_cast<size_t>(y.numel()) * size_of(y.dtype)), y.dtype, to.dims, 2);
+    const TensorView from = dense(x, scratch), to = room_for(y, scratch);
     if (run(p, from, x_zero, weight, constant, floats(scale, scratch), terms, nullptr, result, to)) {
       if (to.data != y.data) copy_elements(y, to);
       return;
@@ -511,8 +514,7 @@ void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& we
   }
   const TensorView wide = centred(x, x_zero, scratch);
   const TensorView by = gather_to(scratch.take<float>(static_cast<size_t>(weight.numel())), DType::Float, weight);
-  const TensorView sums =
-      TensorView::contiguous(scratch.take<float>(static_cast<size_t>(y.numel())), DType::Float, y.dims, 2);
+  const TensorView sums = floats_like(y, scratch);
   matmul(wide, by, sums);
   finish(sums, scale, terms, {}, result, y);
 }

@@ -138,6 +138,7 @@ struct Body {
   FunctionRef<void(void* wide, int64_t n, int64_t out_offset, int64_t out_stride)> finish;
   /// Short rows of `n` elements, each into a wide value; null: one by one, by row.
   const FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide)>* short_rows = nullptr;
+  bool converted = false;  ///< short_rows takes dense rows of another type, converted
 };
 
 void run_rows(const Body& body, const Plan& plan, const TensorView& in, const TensorView* pivot) {
@@ -224,6 +225,19 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
       body.init(wide, n);
       if (plain && brief) {
         (*body.short_rows)(in.as<char>() + at.in * size, plan.kept.in[last], n, R, wide);
+        at.step(n);
+        body.finish(wide, n, out, plan.kept.out[last]);
+        begin += n;
+        continue;
+      }
+      if (body.converted) {
+        alignas(64) char buffer[kBlock * 16];
+        const int64_t most = static_cast<int64_t>(sizeof buffer) / width / R;
+        for (int64_t i = 0; i < n; i += most) {
+          const int64_t some = std::min(most, n - i);
+          load(buffer, in.as<char>() + (at.in + i * R) * size, 1, some * R);
+          (*body.short_rows)(buffer, R, some, R, wide + static_cast<size_t>(i) * body.width);
+        }
         at.step(n);
         body.finish(wide, n, out, plan.kept.out[last]);
         begin += n;
@@ -329,10 +343,18 @@ void run(const Body& body, const TensorView& in, DimMask mask, const TensorView&
   if (out.empty()) return;
   const Plan plan(in, mask, out, pivot);
   // Short rows that lie in memory as they are reduced are not taken apart.
-  const bool rows = body.short_rows && (body.as_it_lies || in.dtype == storage_of(body.compute)) &&
+  const bool rows = body.short_rows && (body.as_it_lies || body.converted || in.dtype == storage_of(body.compute)) &&
                     plan.red.rank == 1 && plan.red.in[0] == 1 && plan.red.n >= 2;
   if (plan.columns && !rows) run_columns(body, plan, in, pivot);
   else run_rows(body, plan, in, pivot);
+}
+
+/// Whether each output is of one short row, and these follow one another.
+bool short_and_dense(const TensorView& in, DimMask mask, const TensorView& out) {
+  if (out.empty()) return false;
+  const Plan plan(in, mask, out, nullptr);
+  return plan.red.rank == 1 && plan.red.in[0] == 1 && plan.red.n >= 2 && plan.red.n <= kShortRow &&
+         plan.kept.in[plan.kept.rank - 1] == plan.red.n;
 }
 
 Compute wide_of(Compute c) {
@@ -375,9 +397,11 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
       else std::fill_n(static_cast<double*>(to), n, v);
     }
   };
+  const bool plain_halves = spec.map == ReduceMap::none && spec.compute == Compute::F32 &&
+                            (in.dtype == DType::Float16 || in.dtype == DType::BFloat16);
+  const bool brief_halves = plain_halves && !spec.pivot && short_and_dense(in, mask, out);
   // Only an addition is cheaper than bringing halves into a buffer of floats.
-  const bool halves = spec.op == ReduceOp::sum && spec.map == ReduceMap::none && spec.compute == Compute::F32 &&
-                      (in.dtype == DType::Float16 || in.dtype == DType::BFloat16);
+  const bool halves = plain_halves && spec.op == ReduceOp::sum && !brief_halves;
   const bool integers =
       (spec.op == ReduceOp::max || spec.op == ReduceOp::min) && spec.map == ReduceMap::none &&
       spec.compute == Compute::I64 &&
@@ -416,7 +440,8 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
   };
   auto short_rows = [&](const void* x, int64_t stride, int64_t rows, int64_t n, void* to) {
     const ShortRows& table_of_rows = short_row_kernels();
-    if (spec.map == ReduceMap::none) return table_of_rows.rows(op, in.dtype, x, stride, rows, n, to);
+    if (spec.map == ReduceMap::none)
+      return table_of_rows.rows(op, brief_halves ? DType::Float : in.dtype, x, stride, rows, n, to);
     const float* from = static_cast<const float*>(x);
     double* sums = static_cast<double*>(to);
     alignas(64) float buffer[8 * kBlock];
@@ -434,11 +459,11 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
   };
   const FunctionRef<void(const void*, int64_t, int64_t, int64_t, void*)> several = short_rows;
   const bool several_at_once =
-      !spec.pivot &&
-      (spec.map == ReduceMap::none ? integers || (in.dtype == storage_of(spec.compute) && wide != Compute::C128)
-                                   : spec.compute == Compute::F32 && in.dtype == DType::Float);
+      !spec.pivot && (spec.map == ReduceMap::none
+                          ? integers || brief_halves || (in.dtype == storage_of(spec.compute) && wide != Compute::C128)
+                          : spec.compute == Compute::F32 && in.dtype == DType::Float);
   run(Body{spec.compute, 1, size_of(wide), halves || integers, init, row, cols, combine, done,
-           several_at_once ? &several : nullptr},
+           several_at_once ? &several : nullptr, brief_halves},
       in, mask, out, spec.pivot);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/pipeline.h"
+#include "ops/arguments.h"
 
 namespace updraft {
 
@@ -27,6 +28,8 @@ void write_all(const TensorView& to, const std::vector<T>& x) {
 /// Whether an input that may be absent is there: kept in a plan as a view, which has no memory while shapes are
 /// inferred.
 inline bool given(const TensorView& v) { return v.dtype != DType::Undefined; }
+/// Such a view of an argument: none where it is null, or without elements, as clients give it too.
+inline TensorView optional_view(const OptIn& t) { return t && !t->empty() ? *t : TensorView(); }
 
 /// v as a matrix: all dimensions but the last are rows. Only of views whose rows lie side by side.
 inline int64_t rows_of(const TensorView& v) {

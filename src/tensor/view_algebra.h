@@ -30,6 +30,8 @@ TensorView unsqueeze(const TensorView& v, int d);
 /// With a dimension of one element in front when it has rank - 1 dimensions: one image is a batch of one.
 inline TensorView batched(const TensorView& v, int rank) { return v.rank == rank - 1 ? unsqueeze(v, 0) : v; }
 
+/// v with its matrices, the last two dimensions, transposed.
+inline TensorView turned(const TensorView& v) { return v.transpose(v.rank - 2, v.rank - 1); }
 /// Dimension d of the result is dimension order[d] of v.
 TensorView permute(const TensorView& v, std::span<const int64_t> order);
 inline TensorView permute(const TensorView& v, std::initializer_list<int64_t> order) {

@@ -183,10 +183,18 @@ def test_measuring_servers_on_this_machine(tmp_path):
     (["--messages", "--kind", "allgatherv"], "wants 8 numbers (elements of the block of each rank), got 0"),
     (["--messages", "--cards", "2", "--kind", "alltoallv", "--counts", "1,2,3"], "wants 4 numbers"),
     (["--messages", "--counts", "1"], "wants 0 numbers, got 1"), (["--compare", "transport=\"rdma\""], "transport must be"),
-    (["--html", "/nowhere/page.html"], "/nowhere/page.html cannot be written"), (["--algorithm", "pipeline", "--servers", "0"], "servers")])
+    (["--kind", "gather"], "hccl_sim: --kind: gather is none of allgather allgatherv"), (["--nosuch"], "hccl_sim: The following argument was not expected"),
+    (["--type", "fp99"], "fp99 is none of bfp16 fp16"), (["--html", "/nowhere/page.html"], "/nowhere/page.html cannot be written"), (["--algorithm", "pipeline", "--servers", "0"], "servers")])
 def test_refusals(words, text):
     ended, = jobs.run([PROGRAM, *words])
     assert ended.status not in (0, None) and text in ended.output, ended.output
+
+
+def test_the_help_is_text():
+    ended, = jobs.run([PROGRAM, "--help"])
+    assert ended.status == 0 and all(c.isprintable() or c == "\n" for c in ended.output)
+    assert "allgather allgatherv" in ended.output and "AHC" in ended.output and "bfp16" in ended.output
+    assert jobs.run([PROGRAM, "--nosuch"])[0].status == 2
 
 
 def test_rank_tables_say_how_many(tmp_path):

@@ -88,6 +88,43 @@ def test_softmax(type, n, log):
 
 
 @pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("shape", [(9, 1), (9, 15), (33, 16), (5, 100), (70, 64), (3, 1030), (2, 5001)])
+@pytest.mark.parametrize("log", [False, True])
+def test_gradient_of_softmax(type, shape, log):
+    torch.manual_seed(shape[1])
+    f = torch.ops.aten._log_softmax_backward_data if log else torch.ops.aten._softmax_backward_data
+    y = torch.randn(shape).log_softmax(-1) if log else torch.randn(shape).softmax(-1)
+    g, y = torch.randn(shape).to(type), y.to(type)
+    want = f(g.double(), y.double(), -1, torch.float64)
+    tolerance = {torch.float16: 1e-3, torch.bfloat16: 8e-3, torch.float32: 1e-6}[type]
+    for ours in ((g.npu(), y.npu()), (g.t().contiguous().npu().t(), y.t().contiguous().npu().t()), (g.npu(), y.t().contiguous().npu().t())):
+        torch.testing.assert_close(f(*ours, -1, type).cpu().double(), want, rtol=tolerance, atol=tolerance / 50 if type != torch.float32 else 1e-5)
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 5000])
+def test_bounds_and_weights_that_are_one_for_all(type, n):
+    x, y = numbers(n, type), numbers(n, type).flip(0)
+    for low, high in ((-1.5, 2.0), (2.0, -1.5), (float("nan"), 1.0), (0.0, float("nan")), (-0.0, float("inf")), (None, 1.0), (-1.0, None)):
+        same(x.npu().clamp(low, high), x.clamp(low, high))
+    x, y = x.nan_to_num(0, 9, -9).clamp(-9, 9), y.nan_to_num(0, 9, -9).clamp(-9, 9)
+    for weight in (0.0, 0.3, 0.5, 0.75, 1.0):
+        got = torch.lerp(x.npu(), y.npu(), weight).cpu()
+        want = torch.lerp(x.double(), y.double(), weight)
+        torch.testing.assert_close(got.double(), want, rtol={torch.float16: 1e-3, torch.bfloat16: 8e-3, torch.float32: 1e-6}[type], atol=2e-6)
+
+
+@pytest.mark.parametrize("type", HALVES)
+@pytest.mark.parametrize("shape", [(9, 2), (100, 8), (33, 16), (1000, 33), (70, 512), (9, 513)])
+def test_extremes_of_short_rows(type, shape):
+    x = torch.randn(shape).to(type)
+    x[1, 1], x[2, 0], x[3, -1] = float("nan"), float("inf"), float("-inf")
+    for ours, theirs in ((x.npu(), x), (x.npu()[::2], x[::2]), (x.t().contiguous().npu().t(), x)):
+        same(ours.amax(1), theirs.amax(1))
+        same(ours.amin(-1), theirs.amin(-1))
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
 @pytest.mark.parametrize("shape, k", [((40, 64), 2), ((5, 1000), 7), ((3, 5000), 100), ((2, 70000), 5), ((4, 300), 299), ((1, 200000), 60)])
 @pytest.mark.parametrize("largest", [True, False])
 def test_topk(type, shape, k, largest):

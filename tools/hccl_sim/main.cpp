@@ -208,6 +208,22 @@ void run(const Options& options) {
   if (!options.html.empty()) write_text(options.html, to_html(report, options.language == "zh"));
 }
 
+/// One of the words, in any case. CLI11's own transformer shows the values, too, which are bytes here.
+template <class Value>
+CLI::Validator one_of(const std::map<std::string, Value>& values) {
+  std::string all;
+  for (const auto& [word, value] : values) all += (all.empty() ? "" : " ") + word;
+  return {[values, all](std::string& text) -> std::string {
+            for (const auto& [word, value] : values)
+              if (CLI::detail::to_lower(word) == CLI::detail::to_lower(text)) {
+                text = CLI::detail::value_string(value);
+                return "";
+              }
+            return fmt::format("{} is none of {}", text, all);
+          },
+          "{" + all + "}"};
+}
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--cluster", options.cluster, "JSON: servers, cards_per_server, intra, inter and super links…")
       ->check(CLI::ExistingFile);
@@ -272,18 +288,17 @@ void add_options(CLI::App& app, Options& options) {
   std::map<std::string, Type> types;
   for (int t = 0; t < updraft::collective::kTypes; ++t)
     types[updraft::collective::name_of(static_cast<Type>(t))] = static_cast<Type>(t);
-  app.add_option("--kind", options.kind, "the collective of --messages")
-      ->transform(CLI::CheckedTransformer(kinds, CLI::ignore_case));
+  app.add_option("--kind", options.kind, "the collective of --messages")->transform(one_of(kinds));
   app.add_option("--algorithm", options.algorithm,
                  "between servers, only this one (default: compare all; --messages and --measure: by cost)")
-      ->transform(CLI::CheckedTransformer(algorithms, CLI::ignore_case));
+      ->transform(one_of(algorithms));
   app.add_option("--root", options.root, "of --messages' broadcast, reduce or scatter")->check(CLI::NonNegativeNumber);
   app.add_option("--counts", options.counts,
                  "of --messages' allgatherv, reducescatterv and alltoallv: the ranks' elements")
       ->delimiter(',');
   app.add_option("--count", options.count, "elements of --messages' collective as HCCL counts them, instead of --bytes")
       ->check(CLI::PositiveNumber);
-  app.add_option("--type", options.type, "element type")->transform(CLI::CheckedTransformer(types, CLI::ignore_case));
+  app.add_option("--type", options.type, "element type")->transform(one_of(types));
 }
 
 }  // namespace
@@ -294,7 +309,13 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Predicts HCCL's collectives and the training step on a cluster, and says which algorithm to take");
   add_options(app, options);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    std::fputs(fmt::format("hccl_sim: {} (hccl_sim --help)\n", e.what()).c_str(), stderr);
+    return 2;
+  }
   try {
     run(options);
   } catch (const Error& e) {

@@ -1,7 +1,6 @@
 #include "collective/bootstrap/event_loop.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "collective/error.h"
 
 namespace updraft::collective {
@@ -54,6 +54,7 @@ EventLoop::EventLoop() {
                    self->forked_ = true;
                    self->mutex_.unlock();
                  });
+  const SignalsBlocked blocked;
   std::thread([this] { loop(); }).detach();
 }
 
@@ -128,9 +129,6 @@ void EventLoop::cancel(uint64_t timer) {
 void EventLoop::loop() {
   t_inside = true;
   pthread_setname_np(pthread_self(), "hccl-watch");
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   epoll_event events[64];
   bool postponed = false;
   while (true) {

@@ -3,6 +3,8 @@
 #pragma once
 #include <unistd.h>
 
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,7 +14,7 @@
 
 namespace updraft::collective {
 
-/// Loop has post(), run(), stop(), send(), receive(), fail() and release() of shared_ptr<End>, and Tell::Why.
+/// Loop has post(), stop(), send(), receive(), fail() and release() of shared_ptr<End>, and Tell::Why.
 template <class Loop, class End>
 class LoopTransport : public Transport {
  public:
@@ -37,7 +39,7 @@ class LoopTransport : public Transport {
   void cancel(Peer& peer, const Error& why) override {
     if (getpid() != pid_) return;
     const std::shared_ptr<End>& end = static_cast<Handle&>(peer).end;
-    loop_->run([&] { loop_->fail(end, explain(*end, why), Loop::Tell::Why); });
+    run([&] { loop_->fail(end, explain(*end, why), Loop::Tell::Why); });
   }
 
  protected:
@@ -51,12 +53,24 @@ class LoopTransport : public Transport {
   std::shared_ptr<Peer> make_peer(Adopt&& adopt) {
     if (getpid() != pid_) throw forked();
     std::shared_ptr<End> end;
-    loop_->run([&] { end = adopt(*loop_); });
+    run([&] { end = adopt(*loop_); });
     if (!end) throw closed();
     return std::make_shared<Handle>(loop_, std::move(end), pid_);
   }
 
  private:
+  /// `call` in the loop's thread; waits for it.
+  void run(const std::function<void()>& call) {
+    std::promise<void> over;
+    const bool posted = loop_->post([&] {
+      try {
+        call();
+        over.set_value();
+      } catch (...) { over.set_exception(std::current_exception()); }
+    });
+    if (posted) over.get_future().get();
+  }
+
   class Handle final : public Peer {
    public:
     Handle(std::shared_ptr<Loop> loop_of, std::shared_ptr<End> end_of, pid_t pid)

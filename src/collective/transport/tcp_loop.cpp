@@ -1,7 +1,6 @@
 #include "collective/transport/tcp_loop.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,9 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <future>
 
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "collective/error.h"
 
 namespace updraft::collective {
@@ -62,16 +61,8 @@ TcpLoop::TcpLoop(const TransportOptions& options) : options_(options), scratch_(
   event.data.ptr = &listener_;
   listening_ = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) == 0;
 
-  sigset_t all, before;  // signals are for the program's threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { loop(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { loop(); });
   pthread_setname_np(thread_.native_handle(), "updraft-net");
 }
 
@@ -88,17 +79,6 @@ bool TcpLoop::post(std::function<void()> call) {
     [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
   }
   return true;
-}
-
-void TcpLoop::run(const std::function<void()>& call) {
-  std::promise<void> over;
-  const bool posted = post([&] {
-    try {
-      call();
-      over.set_value();
-    } catch (...) { over.set_exception(std::current_exception()); }
-  });
-  if (posted) over.get_future().get();
 }
 
 void TcpLoop::stop() {

@@ -22,8 +22,6 @@ class TcpLoop {
   const std::string& address() const { return address_; }
   /// Runs `call` in the thread, soon; false when the thread has ended.
   bool post(std::function<void()> call);
-  /// The same, and waits.
-  void run(const std::function<void()>& call);
   /// Ends the thread: everything completes with an error, what is written is given 2 s to arrive.
   void stop();
 

@@ -23,7 +23,7 @@ bool row_major(const TensorView& v) {
 
 // The unit stride must be in one of the two matrix dimensions and the other at least as long.
 bool matrix_layout_ok(const TensorView& v) {
-  if (!row_major(v) && !row_major(v.transpose(v.rank - 2, v.rank - 1))) return false;
+  if (!row_major(v) && !row_major(turned(v))) return false;
   for (int d = 0; d < v.rank - 2; ++d)
     if (v.dims[d] > 1 && v.strides[d] <= 0) return false;
   return true;

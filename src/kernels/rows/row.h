@@ -34,7 +34,7 @@ struct EwRow {
   bool boolean;               ///< yields bool
   BlockFn fn[kComputeTypes];  ///< null: not defined for the type
   /// On arrays of fp16 and of bf16: converted in registers, computed as float and rounded once, as fn[F32] between a
-  /// load and a store. Null: not defined.
+  /// load and a store, or changed as they are stored. Null: not defined.
   BlockFn half[2];
 };
 

@@ -65,6 +65,16 @@ void store(void* to, int64_t stride, const void* from, int64_t n) {
   }
 }
 
+template <>
+void store<BFloat16, float>(void* to, int64_t stride, const void* from, int64_t n) {
+  constexpr int64_t kStep = 64;
+  BFloat16* out = static_cast<BFloat16*>(to);
+  const float* in = static_cast<const float*>(from);
+  int64_t i = 0;
+  for (; stride == 1 && i + kStep <= n; i += kStep) narrow_block<kStep>(out + i, in + i);
+  for (; i < n; ++i) out[i * stride] = BFloat16(in[i]);
+}
+
 #if defined(__F16C__)
 // The compiler does not vectorise these conversions.
 template <>

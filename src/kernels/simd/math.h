@@ -265,14 +265,24 @@ inline T copysign(T x, T y) {
   else return __builtin_copysign(x, y);
 }
 
-/// NaN of either operand wins, as PyTorch's maximum and minimum.
+/// NaN of either operand wins, as PyTorch's maximum and minimum: no comparison holds with one in y.
 template <class T>
 inline T maximum(T x, T y) {
-  return x != x ? x : y != y ? y : x > y ? x : y;
+  return ((x > y) | (x != x)) ? x : y;
 }
 template <class T>
 inline T minimum(T x, T y) {
-  return x != x ? x : y != y ? y : x < y ? x : y;
+  return ((x < y) | (x != x)) ? x : y;
+}
+
+/// The same with a bound that is one for all elements: what it compares with itself is found out before the loop.
+template <class T>
+inline T at_least(T x, T bound) {
+  return ((x < bound) | (bound != bound)) ? bound : x;
+}
+template <class T>
+inline T at_most(T x, T bound) {
+  return ((x > bound) | (bound != bound)) ? bound : x;
 }
 
 /// Division rounded down; 0 for an integer divisor of 0 (hardware has no trap).

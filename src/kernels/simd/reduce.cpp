@@ -114,7 +114,19 @@ void cols(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
       for (int64_t c = 0; c < width; ++c) acc[from + c] = O::apply(acc[from + c], static_cast<W>(top[c]));
     }
   } else if constexpr (!std::is_same_v<O, MulOp> || std::is_same_v<T, W>) {
-    // Eight rows in T, then once in W.
+    // Eight rows, and twice as many where there are, in T, then once in W.
+    for (; r + 16 <= rows; r += 16) {
+      const T* p = v + r * stride;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < n; ++c) {
+        T sum[4];
+#pragma GCC unroll 4
+        for (int64_t k = 0; k < 4; ++k)
+          sum[k] = O::apply(O::apply(p[4 * k * stride + c], p[(4 * k + 1) * stride + c]),
+                            O::apply(p[(4 * k + 2) * stride + c], p[(4 * k + 3) * stride + c]));
+        acc[c] = O::apply(acc[c], static_cast<W>(O::apply(O::apply(sum[0], sum[1]), O::apply(sum[2], sum[3]))));
+      }
+    }
     for (; r + 8 <= rows; r += 8) {
       const T* p = v + r * stride;
       const T *p1 = p + stride, *p2 = p1 + stride, *p3 = p2 + stride, *p4 = p3 + stride, *p5 = p4 + stride,
@@ -329,10 +341,29 @@ void reduce_map(int map, int compute, const void* x, int64_t n, const void* pivo
 }
 
 namespace {
+template <int Rows, class H>
+void several_of_halves(const H* x, int64_t stride, int64_t n, double* wide) {
+  constexpr int L = kLanes<float>;
+  int64_t c = 0;
+  for (; c + 2 * L <= n; c += 2 * L) {
+    VectorF sum[4] = {widen(x + c), widen(x + c + L), widen(x + stride + c), widen(x + stride + c + L)};
+#pragma GCC unroll 16
+    for (int64_t k = 2; k < Rows; ++k)
+      for (int u = 0; u < 2; ++u) sum[2 * (k % 2) + u] += widen(x + k * stride + c + u * L);
+    alignas(64) float both[2 * L];
+    for (int u = 0; u < 2; ++u) store_vector<float>(both + u * L, sum[u] + sum[2 + u]);
+    for (int64_t j = 0; j < 2 * L; ++j) wide[c + j] += static_cast<double>(both[j]);
+  }
+  for (; c < n; ++c) {
+    float sum = static_cast<float>(x[c]);
+    for (int64_t k = 1; k < Rows; ++k) sum += static_cast<float>(x[k * stride + c]);
+    wide[c] += static_cast<double>(sum);
+  }
+}
+
 // As cols() does it on floats.
 template <class H>
 void cols_of_halves(const H* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
-  constexpr int64_t kStep = 32;
   if (const int64_t taken = merged_rows<AddOp>(
           stride, rows, n, wide,
           [&](int64_t lines, int64_t columns, double* sums) { cols_of_halves(x, columns, lines, columns, sums); })) {
@@ -340,25 +371,8 @@ void cols_of_halves(const H* x, int64_t stride, int64_t rows, int64_t n, double*
     rows -= taken;
   }
   int64_t r = 0;
-  for (; r + 8 <= rows; r += 8) {
-    const H* p = x + r * stride;
-    int64_t c = 0;
-    for (; c + kStep <= n; c += kStep) {
-      alignas(64) float sum[kStep], v[kStep];
-      widen_block<kStep>(sum, p + c);
-#pragma GCC unroll 8
-      for (int64_t k = 1; k < 8; ++k) {
-        widen_block<kStep>(v, p + k * stride + c);
-        for (int64_t j = 0; j < kStep; ++j) sum[j] += v[j];
-      }
-      for (int64_t j = 0; j < kStep; ++j) wide[c + j] += static_cast<double>(sum[j]);
-    }
-    for (; c < n; ++c) {
-      float sum = static_cast<float>(p[c]);
-      for (int64_t k = 1; k < 8; ++k) sum += static_cast<float>(p[k * stride + c]);
-      wide[c] += static_cast<double>(sum);
-    }
-  }
+  for (; r + 16 <= rows; r += 16) several_of_halves<16>(x + r * stride, stride, n, wide);
+  for (; r + 8 <= rows; r += 8) several_of_halves<8>(x + r * stride, stride, n, wide);
   for (; r < rows; ++r)
     for (int64_t c = 0; c < n; ++c) wide[c] += static_cast<double>(static_cast<float>(x[r * stride + c]));
 }

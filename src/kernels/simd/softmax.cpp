@@ -191,6 +191,27 @@ void backward_row(bool log, const T* dy, const T* y, int64_t n, T* dx) {
   for (int64_t i = 0; i < n; ++i) dx[i] = (dy[i] - total) * y[i];
 }
 
+void backward_row(bool log, const float* dy, const float* y, int64_t n, float* dx) {
+  constexpr int64_t L = kLanes<float>;
+  if (log || n < L) return backward_row<float>(log, dy, y, n, dx);
+  double all = 0;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    const int64_t end = std::min(n, b + kBlock);
+    VectorF sum[2] = {};
+    int64_t i = b;
+    for (; i + 2 * L <= end; i += 2 * L)
+      for (int u = 0; u < 2; ++u)
+        sum[u] = fma_vector(load_vector<float>(dy + i + u * L), load_vector<float>(y + i + u * L), sum[u]);
+    float rest = 0;
+    for (; i + L <= end; i += L) sum[0] = fma_vector(load_vector<float>(dy + i), load_vector<float>(y + i), sum[0]);
+    for (; i < end; ++i) rest += dy[i] * y[i];
+    all += static_cast<double>(sum_lanes<float>(sum[0] + sum[1])) + static_cast<double>(rest);
+  }
+  const auto total = static_cast<float>(all);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) dx[i] = (dy[i] - total) * y[i];
+}
+
 // dx takes dy's place.
 template <class T>
 void backward_tile(bool log, T* dy, const T* y, int64_t rows, int64_t cols) {

@@ -1,5 +1,6 @@
 // The names of attention of inference. What they have for quantised keys, prefixes and rotary parts is refused.
 #include "ops/attention/inference.h"
+#include "ops/gathered.h"
 
 namespace updraft {
 namespace {
@@ -12,7 +13,6 @@ std::vector<TensorView> views(const Tensors& list) {
   return all;
 }
 std::vector<int64_t> values(const OptInts& list) { return list ? *list : std::vector<int64_t>(); }
-TensorView present(const OptIn& t) { return t && t->numel() ? *t : TensorView(); }
 
 }  // namespace
 
@@ -40,9 +40,9 @@ ACLNN(aclnnIncreFlashAttentionV4, (In, query), (Tensors, key), (Tensors, value),
   REFUSE(antiquantOffset);
   REFUSE(kvPaddingSize);
   Attention a{.query = *query, .keys = views(key), .values = views(value)};
-  a.mask = present(attenMask);
-  a.shift = present(pseShift);
-  a.table = present(blockTable);
+  a.mask = optional_view(attenMask);
+  a.shift = optional_view(pseShift);
+  a.table = optional_view(blockTable);
   a.kv_lengths = values(actualSeqLengths);
   a.layout = inputLayout;
   a.heads = numHeads;
@@ -72,8 +72,8 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   REFUSE(quantScale2);
   REFUSE(quantOffset2);
   Attention a{.query = *query, .keys = {*key}, .values = {*value}};
-  a.mask = present(attenMask);
-  a.shift = present(pseShift);
+  a.mask = optional_view(attenMask);
+  a.shift = optional_view(pseShift);
   a.q_lengths = values(actualSeqLengths);
   a.kv_lengths = values(actualSeqLengthsKv);
   a.layout = inputLayout;
@@ -96,6 +96,7 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   (void)antiquantMode; /* of quantised keys and values, whose scales are refused */             \
   (void)keyAntiquantMode;                                                                       \
   (void)valueAntiquantMode;                                                                     \
+  (void)actualSharedPrefixLen; /* of the prefixes, which are refused */                         \
   REFUSE(deqScale1);                                                                            \
   REFUSE(quantScale1);                                                                          \
   REFUSE(deqScale2);                                                                            \
@@ -112,9 +113,9 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   REFUSE(keySharedPrefix);                                                                      \
   REFUSE(valueSharedPrefix);                                                                    \
   Attention a{.query = *query, .keys = views(key), .values = views(value)};                     \
-  a.mask = present(attenMask);                                                                  \
-  a.shift = present(pseShift);                                                                  \
-  a.table = present(blockTable);                                                                \
+  a.mask = optional_view(attenMask);                                                            \
+  a.shift = optional_view(pseShift);                                                            \
+  a.table = optional_view(blockTable);                                                          \
   a.q_lengths = values(actualSeqLengths);                                                       \
   a.kv_lengths = values(actualSeqLengthsKv);                                                    \
   a.layout = inputLayout;                                                                       \
@@ -132,85 +133,50 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   }                                                                                             \
   plan_attention(op, a, *attentionOut, softmaxLseFlag ? &*softmaxLse : nullptr);
 
-SAMPLE(aclnnFusedInferAttentionScoreV2,
-       "query=f32[2,4,3,M] key=f32[2,2,5,M] value=f32[2,2,5,M] pseShift=null attenMask=null actualSeqLengths=null "
-       "actualSeqLengthsKv=5,3 deqScale1=null quantScale1=null deqScale2=null quantScale2=null quantOffset2=null "
-       "antiquantScale=null antiquantOffset=null blockTable=null queryPaddingSize=null kvPaddingSize=null "
-       "keyAntiquantScale=null keyAntiquantOffset=null valueAntiquantScale=null valueAntiquantOffset=null "
-       "keySharedPrefix=null valueSharedPrefix=null actualSharedPrefixLen=null"
-       " numHeads=4 scaleValue=0.5 preTokens=0 nextTokens=0 inputLayout=BNSD "
-       "numKeyValueHeads=2 sparseMode=0 innerPrecise=0 blockSize=0 antiquantMode=0 softmaxLseFlag=true "
-       "keyAntiquantMode=0 valueAntiquantMode=0 attentionOut=f32[2,4,3,M] softmaxLse=f32[2,4,3,1]")
+// What every version has, in this order; later ones put rotary parts, sinks and modes between.
+#define FUSED_SAMPLE                                                                                           \
+  "query=f32[2,4,3,M] key=f32[2,2,5,M] value=f32[2,2,5,M] pseShift=null attenMask=null actualSeqLengths=null " \
+  "actualSeqLengthsKv=5,3 deqScale1=null quantScale1=null deqScale2=null quantScale2=null quantOffset2=null "  \
+  "antiquantScale=null antiquantOffset=null blockTable=null queryPaddingSize=null kvPaddingSize=null "         \
+  "keyAntiquantScale=null keyAntiquantOffset=null valueAntiquantScale=null valueAntiquantOffset=null "         \
+  "keySharedPrefix=null valueSharedPrefix=null actualSharedPrefixLen=null numHeads=4 scaleValue=0.5 "          \
+  "preTokens=0 nextTokens=0 inputLayout=BNSD numKeyValueHeads=2 sparseMode=0 innerPrecise=0 blockSize=0 "      \
+  "antiquantMode=0 softmaxLseFlag=true keyAntiquantMode=0 valueAntiquantMode=0 attentionOut=f32[2,4,3,M] "     \
+  "softmaxLse=f32[2,4,3,1]"
+#define FUSED_ROPE_SAMPLE FUSED_SAMPLE " queryRope=null keyRope=null keyRopeAntiquantScale=null"
+#define FUSED_INPUTS                                                                                                 \
+  (In, query), (Tensors, key), (Tensors, value), (OptIn, pseShift), (OptIn, attenMask), (OptInts, actualSeqLengths), \
+      (OptInts, actualSeqLengthsKv), (OptIn, deqScale1), (OptIn, quantScale1), (OptIn, deqScale2),                   \
+      (OptIn, quantScale2), (OptIn, quantOffset2), (OptIn, antiquantScale), (OptIn, antiquantOffset),                \
+      (OptIn, blockTable), (OptIn, queryPaddingSize), (OptIn, kvPaddingSize), (OptIn, keyAntiquantScale),            \
+      (OptIn, keyAntiquantOffset), (OptIn, valueAntiquantScale), (OptIn, valueAntiquantOffset),                      \
+      (OptIn, keySharedPrefix), (OptIn, valueSharedPrefix), (OptInts, actualSharedPrefixLen)
+#define FUSED_ROPE (OptIn, queryRope), (OptIn, keyRope), (OptIn, keyRopeAntiquantScale)
+#define FUSED_ATTRIBUTES                                                                                       \
+  (Int, numHeads), (Double, scaleValue), (Int, preTokens), (Int, nextTokens), (Text, inputLayout),             \
+      (Int, numKeyValueHeads), (Int, sparseMode), (Int, innerPrecise), (Int, blockSize), (Int, antiquantMode), \
+      (Bool, softmaxLseFlag), (Int, keyAntiquantMode), (Int, valueAntiquantMode)
+#define FUSED_RESULTS (Out, attentionOut), (OptOut, softmaxLse)
+
+SAMPLE(aclnnFusedInferAttentionScoreV2, FUSED_SAMPLE)
 ABOUT(aclnnFusedInferAttentionScoreV2, MixCube,
       "Attention of inference, of a prompt or of the newest tokens, positions already in its inputs",
       "推理注意力，覆盖全量与增量，位置编码已在输入中")
-ACLNN(aclnnFusedInferAttentionScoreV2, (In, query), (Tensors, key), (Tensors, value), (OptIn, pseShift),
-      (OptIn, attenMask), (OptInts, actualSeqLengths), (OptInts, actualSeqLengthsKv), (OptIn, deqScale1),
-      (OptIn, quantScale1), (OptIn, deqScale2), (OptIn, quantScale2), (OptIn, quantOffset2), (OptIn, antiquantScale),
-      (OptIn, antiquantOffset), (OptIn, blockTable), (OptIn, queryPaddingSize), (OptIn, kvPaddingSize),
-      (OptIn, keyAntiquantScale), (OptIn, keyAntiquantOffset), (OptIn, valueAntiquantScale),
-      (OptIn, valueAntiquantOffset), (OptIn, keySharedPrefix), (OptIn, valueSharedPrefix),
-      (OptInts, actualSharedPrefixLen), (Int, numHeads), (Double, scaleValue), (Int, preTokens), (Int, nextTokens),
-      (Text, inputLayout), (Int, numKeyValueHeads), (Int, sparseMode), (Int, innerPrecise), (Int, blockSize),
-      (Int, antiquantMode), (Bool, softmaxLseFlag), (Int, keyAntiquantMode), (Int, valueAntiquantMode),
-      (Out, attentionOut), (OptOut, softmaxLse)) {
-  (void)actualSharedPrefixLen;  // of the prefixes, which are refused
-  FUSED_PLAN
-}
+ACLNN(aclnnFusedInferAttentionScoreV2, FUSED_INPUTS, FUSED_ATTRIBUTES, FUSED_RESULTS){FUSED_PLAN}
 
-SAMPLE(aclnnFusedInferAttentionScoreV3,
-       "query=f32[2,4,3,M] key=f32[2,2,5,M] value=f32[2,2,5,M] pseShift=null attenMask=null actualSeqLengths=null "
-       "actualSeqLengthsKv=5,3 deqScale1=null quantScale1=null deqScale2=null quantScale2=null quantOffset2=null "
-       "antiquantScale=null antiquantOffset=null blockTable=null queryPaddingSize=null kvPaddingSize=null "
-       "keyAntiquantScale=null keyAntiquantOffset=null valueAntiquantScale=null valueAntiquantOffset=null "
-       "keySharedPrefix=null valueSharedPrefix=null actualSharedPrefixLen=null queryRope=null keyRope=null "
-       "keyRopeAntiquantScale=null numHeads=4 scaleValue=0.5 preTokens=0 nextTokens=0 inputLayout=BNSD "
-       "numKeyValueHeads=2 sparseMode=0 innerPrecise=0 blockSize=0 antiquantMode=0 softmaxLseFlag=true "
-       "keyAntiquantMode=0 valueAntiquantMode=0 attentionOut=f32[2,4,3,M] softmaxLse=f32[2,4,3,1]")
-ABOUT(aclnnFusedInferAttentionScoreV3, MixCube, "Attention of inference, of a prompt or of the newest tokens",
-      "推理注意力，覆盖全量与增量")
-ACLNN(aclnnFusedInferAttentionScoreV3, (In, query), (Tensors, key), (Tensors, value), (OptIn, pseShift),
-      (OptIn, attenMask), (OptInts, actualSeqLengths), (OptInts, actualSeqLengthsKv), (OptIn, deqScale1),
-      (OptIn, quantScale1), (OptIn, deqScale2), (OptIn, quantScale2), (OptIn, quantOffset2), (OptIn, antiquantScale),
-      (OptIn, antiquantOffset), (OptIn, blockTable), (OptIn, queryPaddingSize), (OptIn, kvPaddingSize),
-      (OptIn, keyAntiquantScale), (OptIn, keyAntiquantOffset), (OptIn, valueAntiquantScale),
-      (OptIn, valueAntiquantOffset), (OptIn, keySharedPrefix), (OptIn, valueSharedPrefix),
-      (OptInts, actualSharedPrefixLen), (OptIn, queryRope), (OptIn, keyRope), (OptIn, keyRopeAntiquantScale),
-      (Int, numHeads), (Double, scaleValue), (Int, preTokens), (Int, nextTokens), (Text, inputLayout),
-      (Int, numKeyValueHeads), (Int, sparseMode), (Int, innerPrecise), (Int, blockSize), (Int, antiquantMode),
-      (Bool, softmaxLseFlag), (Int, keyAntiquantMode), (Int, valueAntiquantMode), (Out, attentionOut),
-      (OptOut, softmaxLse)) {
-  (void)actualSharedPrefixLen;  // of the prefixes, which are refused
-  REFUSE_ROPE
-  FUSED_PLAN
-}
+SAMPLE(aclnnFusedInferAttentionScoreV3, FUSED_ROPE_SAMPLE)
+    ABOUT(aclnnFusedInferAttentionScoreV3, MixCube, "Attention of inference, of a prompt or of the newest tokens",
+          "推理注意力，覆盖全量与增量")
+ACLNN(aclnnFusedInferAttentionScoreV3, FUSED_INPUTS, FUSED_ROPE, FUSED_ATTRIBUTES,
+      FUSED_RESULTS){REFUSE_ROPE FUSED_PLAN}
 
-SAMPLE(aclnnFusedInferAttentionScoreV4,
-       "query=f32[2,4,3,M] key=f32[2,2,5,M] value=f32[2,2,5,M] pseShift=null attenMask=null actualSeqLengths=null "
-       "actualSeqLengthsKv=5,3 deqScale1=null quantScale1=null deqScale2=null quantScale2=null quantOffset2=null "
-       "antiquantScale=null antiquantOffset=null blockTable=null queryPaddingSize=null kvPaddingSize=null "
-       "keyAntiquantScale=null keyAntiquantOffset=null valueAntiquantScale=null valueAntiquantOffset=null "
-       "keySharedPrefix=null valueSharedPrefix=null actualSharedPrefixLen=null queryRope=null keyRope=null "
-       "keyRopeAntiquantScale=null dequantScaleQuery=null learnableSink=null numHeads=4 scaleValue=0.5 "
-       "preTokens=0 nextTokens=0 inputLayout=BNSD numKeyValueHeads=2 sparseMode=0 innerPrecise=0 blockSize=0 "
-       "antiquantMode=0 softmaxLseFlag=true keyAntiquantMode=0 valueAntiquantMode=0 queryQuantMode=0 "
-       "attentionOut=f32[2,4,3,M] softmaxLse=f32[2,4,3,1]")
-ABOUT(aclnnFusedInferAttentionScoreV4, MixCube,
-      "As aclnnFusedInferAttentionScoreV3, for queries that are not quantised",
-      "同 aclnnFusedInferAttentionScoreV3，query 不量化")
-ACLNN(aclnnFusedInferAttentionScoreV4, (In, query), (Tensors, key), (Tensors, value), (OptIn, pseShift),
-      (OptIn, attenMask), (OptInts, actualSeqLengths), (OptInts, actualSeqLengthsKv), (OptIn, deqScale1),
-      (OptIn, quantScale1), (OptIn, deqScale2), (OptIn, quantScale2), (OptIn, quantOffset2), (OptIn, antiquantScale),
-      (OptIn, antiquantOffset), (OptIn, blockTable), (OptIn, queryPaddingSize), (OptIn, kvPaddingSize),
-      (OptIn, keyAntiquantScale), (OptIn, keyAntiquantOffset), (OptIn, valueAntiquantScale),
-      (OptIn, valueAntiquantOffset), (OptIn, keySharedPrefix), (OptIn, valueSharedPrefix),
-      (OptInts, actualSharedPrefixLen), (OptIn, queryRope), (OptIn, keyRope), (OptIn, keyRopeAntiquantScale),
-      (OptIn, dequantScaleQuery), (OptIn, learnableSink), (Int, numHeads), (Double, scaleValue), (Int, preTokens),
-      (Int, nextTokens), (Text, inputLayout), (Int, numKeyValueHeads), (Int, sparseMode), (Int, innerPrecise),
-      (Int, blockSize), (Int, antiquantMode), (Bool, softmaxLseFlag), (Int, keyAntiquantMode),
-      (Int, valueAntiquantMode), (Int, queryQuantMode), (Out, attentionOut), (OptOut, softmaxLse)) {
-  (void)actualSharedPrefixLen;  // of the prefixes, which are refused
-  (void)queryQuantMode;         // of quantised queries, whose scales are refused
+SAMPLE(aclnnFusedInferAttentionScoreV4, FUSED_ROPE_SAMPLE " dequantScaleQuery=null learnableSink=null queryQuantMode=0")
+    ABOUT(aclnnFusedInferAttentionScoreV4, MixCube,
+          "As aclnnFusedInferAttentionScoreV3, for queries that are not quantised",
+          "同 aclnnFusedInferAttentionScoreV3，query 不量化")
+ACLNN(aclnnFusedInferAttentionScoreV4, FUSED_INPUTS, FUSED_ROPE, (OptIn, dequantScaleQuery), (OptIn, learnableSink),
+      FUSED_ATTRIBUTES, (Int, queryQuantMode), FUSED_RESULTS) {
+  (void)queryQuantMode;  // of quantised queries, whose scales are refused
   REFUSE(dequantScaleQuery);
   REFUSE(learnableSink);
   REFUSE_ROPE

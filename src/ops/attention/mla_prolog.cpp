@@ -154,76 +154,61 @@ void refuse(const Op& op, std::initializer_list<std::pair<const char*, const Opt
 }
 }  // namespace
 
-SAMPLE(aclnnMlaPrologV2WeightNz,
-       "tokenX=f32[N,12] weightDq=f32[12,10] weightUqQr=f32[10,20] weightUk=f32[2,6,8] weightDkvKr=f32[12,12] "
-       "rmsnormGammaCq=f32[10] rmsnormGammaCkv=f32[8] ropeSin=f32[N,4] ropeCos=f32[N,4] cacheIndex=i64[N]:0..15 "
-       "kvCacheRef=f32[2,8,1,8] krCacheRef=f32[2,8,1,4] dequantScaleX=null dequantScaleWDq=null "
-       "dequantScaleWUqQr=null dequantScaleWDkvKr=null quantScaleCkv=null quantScaleCkr=null smoothScalesCq=null "
-       "rmsnormEpsilonCq=1e-5 rmsnormEpsilonCkv=1e-5 cacheMode=PA_BSND query=f32[N,2,8] queryRope=f32[N,2,4] "
-       "dequantScaleQNope=null")
+// What both versions have alike; only the place of the cache's indices among the operands differs.
+#define MLA_SAMPLE                                                                                            \
+  "tokenX=f32[N,12] weightDq=f32[12,10] weightUqQr=f32[10,20] weightUk=f32[2,6,8] weightDkvKr=f32[12,12] "    \
+  "rmsnormGammaCq=f32[10] rmsnormGammaCkv=f32[8] ropeSin=f32[N,4] ropeCos=f32[N,4] cacheIndex=i64[N]:0..15 "  \
+  "kvCacheRef=f32[2,8,1,8] krCacheRef=f32[2,8,1,4] dequantScaleX=null dequantScaleWDq=null "                  \
+  "dequantScaleWUqQr=null dequantScaleWDkvKr=null quantScaleCkv=null quantScaleCkr=null smoothScalesCq=null " \
+  "rmsnormEpsilonCq=1e-5 rmsnormEpsilonCkv=1e-5 cacheMode=PA_BSND query=f32[N,2,8] queryRope=f32[N,2,4] "     \
+  "dequantScaleQNope=null"
+#define MLA_FRONT                                                                                          \
+  (In, tokenX), (In, weightDq), (In, weightUqQr), (In, weightUk), (In, weightDkvKr), (In, rmsnormGammaCq), \
+      (In, rmsnormGammaCkv), (In, ropeSin), (In, ropeCos)
+#define MLA_CACHES (InOut, kvCacheRef), (InOut, krCacheRef)
+#define MLA_SCALES                                                                                           \
+  (OptIn, dequantScaleX), (OptIn, dequantScaleWDq), (OptIn, dequantScaleWUqQr), (OptIn, dequantScaleWDkvKr), \
+      (OptIn, quantScaleCkv), (OptIn, quantScaleCkr), (OptIn, smoothScalesCq)
+#define MLA_EPSILONS (Double, rmsnormEpsilonCq), (Double, rmsnormEpsilonCkv), (Text, cacheMode)
+#define MLA_RESULTS (Out, query), (Out, queryRope), (OptOut, dequantScaleQNope)
+#define MLA_REFUSE                                         \
+  refuse(op, {{"dequantScaleX", &dequantScaleX},           \
+              {"dequantScaleWDq", &dequantScaleWDq},       \
+              {"dequantScaleWUqQr", &dequantScaleWUqQr},   \
+              {"dequantScaleWDkvKr", &dequantScaleWDkvKr}, \
+              {"quantScaleCkv", &quantScaleCkv},           \
+              {"quantScaleCkr", &quantScaleCkr},           \
+              {"smoothScalesCq", &smoothScalesCq}})
+#define MLA_OPERANDS                                                                                            \
+  {                                                                                                             \
+    .x = *tokenX, .weight_dq = *weightDq, .weight_uq_qr = *weightUqQr, .weight_uk = *weightUk,                  \
+    .weight_dkv_kr = *weightDkvKr, .gamma_cq = *rmsnormGammaCq, .gamma_ckv = *rmsnormGammaCkv, .sin = *ropeSin, \
+    .cos = *ropeCos, .places = *cacheIndex, .kv_cache = *kvCacheRef, .kr_cache = *krCacheRef,                   \
+    .epsilon_cq = static_cast<float>(rmsnormEpsilonCq), .epsilon_ckv = static_cast<float>(rmsnormEpsilonCkv)    \
+  }
+
+SAMPLE(aclnnMlaPrologV2WeightNz, MLA_SAMPLE)
 ABOUT(aclnnMlaPrologV2WeightNz, MixCube,
       "Queries of attention with one latent head, and its keys and values into the caches",
       "MLA 前处理：计算 query，并将 key、value 写入缓存")
-ACLNN(aclnnMlaPrologV2WeightNz, (In, tokenX), (In, weightDq), (In, weightUqQr), (In, weightUk), (In, weightDkvKr),
-      (In, rmsnormGammaCq), (In, rmsnormGammaCkv), (In, ropeSin), (In, ropeCos), (In, cacheIndex), (InOut, kvCacheRef),
-      (InOut, krCacheRef), (OptIn, dequantScaleX), (OptIn, dequantScaleWDq), (OptIn, dequantScaleWUqQr),
-      (OptIn, dequantScaleWDkvKr), (OptIn, quantScaleCkv), (OptIn, quantScaleCkr), (OptIn, smoothScalesCq),
-      (Double, rmsnormEpsilonCq), (Double, rmsnormEpsilonCkv), (Text, cacheMode), (Out, query), (Out, queryRope),
-      (OptOut, dequantScaleQNope)) {
-  refuse(op, {{"dequantScaleX", &dequantScaleX},
-              {"dequantScaleWDq", &dequantScaleWDq},
-              {"dequantScaleWUqQr", &dequantScaleWUqQr},
-              {"dequantScaleWDkvKr", &dequantScaleWDkvKr},
-              {"quantScaleCkv", &quantScaleCkv},
-              {"quantScaleCkr", &quantScaleCkr},
-              {"smoothScalesCq", &smoothScalesCq}});
+ACLNN(aclnnMlaPrologV2WeightNz, MLA_FRONT, (In, cacheIndex), MLA_CACHES, MLA_SCALES, MLA_EPSILONS, MLA_RESULTS) {
+  MLA_REFUSE;
   if (dequantScaleQNope) op.suggest(*dequantScaleQNope, {1}, DType::Float);
-  plan_mla_prolog(op,
-                  {.x = *tokenX,
-                   .weight_dq = *weightDq,
-                   .weight_uq_qr = *weightUqQr,
-                   .weight_uk = *weightUk,
-                   .weight_dkv_kr = *weightDkvKr,
-                   .gamma_cq = *rmsnormGammaCq,
-                   .gamma_ckv = *rmsnormGammaCkv,
-                   .sin = *ropeSin,
-                   .cos = *ropeCos,
-                   .places = *cacheIndex,
-                   .kv_cache = *kvCacheRef,
-                   .kr_cache = *krCacheRef,
-                   .epsilon_cq = static_cast<float>(rmsnormEpsilonCq),
-                   .epsilon_ckv = static_cast<float>(rmsnormEpsilonCkv)},
-                  cacheMode, query, queryRope);
+  plan_mla_prolog(op, MLA_OPERANDS, cacheMode, query, queryRope);
 }
-SAMPLE(aclnnMlaPrologV3WeightNz,
-       "tokenX=f32[N,12] weightDq=f32[12,10] weightUqQr=f32[10,20] weightUk=f32[2,6,8] weightDkvKr=f32[12,12] "
-       "rmsnormGammaCq=f32[10] rmsnormGammaCkv=f32[8] ropeSin=f32[N,4] ropeCos=f32[N,4] kvCacheRef=f32[2,8,1,8] "
-       "krCacheRef=f32[2,8,1,4] cacheIndex=i64[N]:0..15 dequantScaleX=null dequantScaleWDq=null "
-       "dequantScaleWUqQr=null dequantScaleWDkvKr=null quantScaleCkv=null quantScaleCkr=null smoothScalesCq=null "
-       "actualSeqLen=null kNopeClipAlpha=null rmsnormEpsilonCq=1e-5 rmsnormEpsilonCkv=1e-5 cacheMode=PA_BSND "
-       "weightQuantMode=0 kvCacheQuantMode=0 queryQuantMode=0 ckvkrRepoMode=0 quantScaleRepoMode=0 tileSize=128 "
-       "qcQrScale=1 kcScale=1 query=f32[N,2,8] queryRope=f32[N,2,4] dequantScaleQNope=null queryNorm=f32[N,10] "
+SAMPLE(aclnnMlaPrologV3WeightNz, MLA_SAMPLE
+       " actualSeqLen=null kNopeClipAlpha=null weightQuantMode=0 kvCacheQuantMode=0 queryQuantMode=0 "
+       "ckvkrRepoMode=0 quantScaleRepoMode=0 tileSize=128 qcQrScale=1 kcScale=1 queryNorm=f32[N,10] "
        "dequantScaleQNorm=null")
 ABOUT(aclnnMlaPrologV3WeightNz, MixCube, "As aclnnMlaPrologV2WeightNz; queryNorm is what the queries are made of",
       "同 aclnnMlaPrologV2WeightNz，另可输出归一化后的低秩 query")
-ACLNN(aclnnMlaPrologV3WeightNz, (In, tokenX), (In, weightDq), (In, weightUqQr), (In, weightUk), (In, weightDkvKr),
-      (In, rmsnormGammaCq), (In, rmsnormGammaCkv), (In, ropeSin), (In, ropeCos), (InOut, kvCacheRef),
-      (InOut, krCacheRef), (OptIn, cacheIndex), (OptIn, dequantScaleX), (OptIn, dequantScaleWDq),
-      (OptIn, dequantScaleWUqQr), (OptIn, dequantScaleWDkvKr), (OptIn, quantScaleCkv), (OptIn, quantScaleCkr),
-      (OptIn, smoothScalesCq), (OptIn, actualSeqLen), (OptIn, kNopeClipAlpha), (Double, rmsnormEpsilonCq),
-      (Double, rmsnormEpsilonCkv), (Text, cacheMode), (Int, weightQuantMode), (Int, kvCacheQuantMode),
-      (Int, queryQuantMode), (Int, ckvkrRepoMode), (Int, quantScaleRepoMode), (Int, tileSize), (Double, qcQrScale),
-      (Double, kcScale), (Out, query), (Out, queryRope), (OptOut, dequantScaleQNope), (OptOut, queryNorm),
-      (OptOut, dequantScaleQNorm)) {
+ACLNN(aclnnMlaPrologV3WeightNz, MLA_FRONT, MLA_CACHES, (OptIn, cacheIndex), MLA_SCALES, (OptIn, actualSeqLen),
+      (OptIn, kNopeClipAlpha), MLA_EPSILONS, (Int, weightQuantMode), (Int, kvCacheQuantMode), (Int, queryQuantMode),
+      (Int, ckvkrRepoMode), (Int, quantScaleRepoMode), (Int, tileSize), (Double, qcQrScale), (Double, kcScale),
+      MLA_RESULTS, (OptOut, queryNorm), (OptOut, dequantScaleQNorm)) {
   (void)tileSize, (void)quantScaleRepoMode;  // of quantised caches
-  refuse(op, {{"dequantScaleX", &dequantScaleX},
-              {"dequantScaleWDq", &dequantScaleWDq},
-              {"dequantScaleWUqQr", &dequantScaleWUqQr},
-              {"dequantScaleWDkvKr", &dequantScaleWDkvKr},
-              {"quantScaleCkv", &quantScaleCkv},
-              {"quantScaleCkr", &quantScaleCkr},
-              {"smoothScalesCq", &smoothScalesCq},
-              {"kNopeClipAlpha", &kNopeClipAlpha}});
+  MLA_REFUSE;
+  refuse(op, {{"kNopeClipAlpha", &kNopeClipAlpha}});
   op.require(weightQuantMode == 0 && kvCacheQuantMode == 0 && queryQuantMode == 0,
              "weightQuantMode, kvCacheQuantMode and queryQuantMode are {}, {} and {}, supported is 0", weightQuantMode,
              kvCacheQuantMode, queryQuantMode);
@@ -233,20 +218,7 @@ ACLNN(aclnnMlaPrologV3WeightNz, (In, tokenX), (In, weightDq), (In, weightUqQr), 
   op.require(static_cast<bool>(cacheIndex), "cacheIndex is null, want a place for each token");
   if (dequantScaleQNope) op.suggest(*dequantScaleQNope, {0}, DType::Float);
   if (dequantScaleQNorm) op.suggest(*dequantScaleQNorm, {0}, DType::Float);
-  MlaProlog p{.x = *tokenX,
-              .weight_dq = *weightDq,
-              .weight_uq_qr = *weightUqQr,
-              .weight_uk = *weightUk,
-              .weight_dkv_kr = *weightDkvKr,
-              .gamma_cq = *rmsnormGammaCq,
-              .gamma_ckv = *rmsnormGammaCkv,
-              .sin = *ropeSin,
-              .cos = *ropeCos,
-              .places = *cacheIndex,
-              .kv_cache = *kvCacheRef,
-              .kr_cache = *krCacheRef,
-              .epsilon_cq = static_cast<float>(rmsnormEpsilonCq),
-              .epsilon_ckv = static_cast<float>(rmsnormEpsilonCkv)};
+  MlaProlog p = MLA_OPERANDS;
   if (queryNorm) {
     if (op.inferring()) {
       TensorView shape = *tokenX;

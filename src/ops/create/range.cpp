@@ -71,6 +71,25 @@ struct Spaced {
   }
 };
 
+/// out[i] = f(number i of them); `cost` of one.
+template <class F>
+void plan_spaced(Op& op, const aclScalar& start, const aclScalar& end, int64_t steps, const TensorView& out,
+                 int64_t cost, F f) {
+  op.suggest(out, {steps}, spaced_type(start, end));
+  op.require(out.numel() == steps, "out is {}, want {} elements", describe(out), steps);
+  if (out.empty()) return;
+  op.work(out.numel() * cost);
+  if (is_complex(out.dtype)) {
+    op.launch([=, at = Spaced<complex128>(start.to_complex(), end.to_complex(), steps)] {
+      fill_sequence<complex128>(out, [&](int64_t i) { return f(at(i)); });
+    });
+    return;
+  }
+  double a = start.to_double(), b = end.to_double();
+  if (is_integral(out.dtype, true)) a = std::trunc(a), b = std::trunc(b);
+  op.launch([=, at = Spaced<double>(a, b, steps)] { fill_sequence<double>(out, [&](int64_t i) { return f(at(i)); }); });
+}
+
 }  // namespace
 
 SAMPLE(aclnnArange, "start=0.5 end=6.5 step=1 out=f32[6]")
@@ -93,39 +112,14 @@ SAMPLE(aclnnLinspace, "start=0 end=1 steps=M out=f32[M]")
 ABOUT(aclnnLinspace, Vector, "out = steps numbers at equal distances from start to end, both included",
       "从 start 到 end（含两端）等间距的 steps 个数")
 ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
-  op.suggest(*out, {steps}, spaced_type(*start, *end));
-  op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
-  if (out->empty()) return;
-  if (is_complex(out->dtype)) {
-    op.launch([to = *out, f = Spaced<complex128>(start->to_complex(), end->to_complex(), steps)] {
-      fill_sequence<complex128>(to, f);
-    });
-    return;
-  }
-  double a = start->to_double(), b = end->to_double();
-  if (is_integral(out->dtype, true)) a = std::trunc(a), b = std::trunc(b);
-  op.launch([to = *out, f = Spaced<double>(a, b, steps)] { fill_sequence<double>(to, f); });
+  plan_spaced(op, *start, *end, steps, *out, 1, [](auto x) { return x; });
 }
 
 SAMPLE(aclnnLogSpace, "start=0 end=1 steps=M base=10 out=f32[M]")
 ABOUT(aclnnLogSpace, Vector, "out = base ^ x for steps numbers x at equal distances from start to end",
       "base 的 x 次幂，x 为从 start 到 end 等间距的 steps 个数")
 ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base), (Out, out)) {
-  op.suggest(*out, {steps}, spaced_type(*start, *end));
-  op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
-  if (out->empty()) return;
-  op.work(out->numel() * 16);
-  if (is_complex(out->dtype)) {
-    op.launch([to = *out, base, f = Spaced<complex128>(start->to_complex(), end->to_complex(), steps)] {
-      fill_sequence<complex128>(to, [&](int64_t i) { return std::pow(complex128(base), f(i)); });
-    });
-    return;
-  }
-  double a = start->to_double(), b = end->to_double();
-  if (is_integral(out->dtype, true)) a = std::trunc(a), b = std::trunc(b);
-  op.launch([to = *out, base, f = Spaced<double>(a, b, steps)] {
-    fill_sequence<double>(to, [&](int64_t i) { return std::pow(base, f(i)); });
-  });
+  plan_spaced(op, *start, *end, steps, *out, 16, [base]<class T>(T x) { return std::pow(T(base), x); });
 }
 
 SAMPLE(aclnnEye, "n=N m=M")

@@ -31,11 +31,15 @@ ABOUT(aclnnLerp, Vector, "out = self + weight * (end - self)", "线性插值 out
 ACLNN(aclnnLerp, (In, self), (In, end), (In, weight), (Out, out)) {
   plan_elementwise(op, ew::lerp, {self, end, weight}, *out);
 }
+static void plan_lerp(Op& op, const TensorView& self, const TensorView& end, const Scalar& weight,
+                      const TensorView& out) {
+  // A weight that makes real numbers complex takes part in finding the type.
+  if (weight->is_complex()) return plan_elementwise(op, ew::lerp, {self, end, weight}, out);
+  plan_elementwise(op, ew::lerp_scalar, {self, end}, out, params_of(weight));
+}
 ABOUT(aclnnLerps, Vector, "out = self + weight * (end - self), weight a scalar",
       "线性插值 out = self + weight * (end - self)，weight 为标量")
-ACLNN(aclnnLerps, (In, self), (In, end), (Scalar, weight), (Out, out)) {
-  plan_elementwise(op, ew::lerp, {self, end, weight}, *out);
-}
+ACLNN(aclnnLerps, (In, self), (In, end), (Scalar, weight), (Out, out)) { plan_lerp(op, *self, *end, weight, *out); }
 ABOUT(aclnnInplaceLerp, Vector, "selfRef = selfRef + weight * (end - selfRef), in place",
       "原地线性插值 selfRef + weight * (end - selfRef)")
 ACLNN(aclnnInplaceLerp, (InOut, selfRef), (In, end), (In, weight)) {
@@ -44,7 +48,7 @@ ACLNN(aclnnInplaceLerp, (InOut, selfRef), (In, end), (In, weight)) {
 ABOUT(aclnnInplaceLerps, Vector, "selfRef = selfRef + weight * (end - selfRef), weight a scalar, in place",
       "原地线性插值，weight 为标量")
 ACLNN(aclnnInplaceLerps, (InOut, selfRef), (In, end), (Scalar, weight)) {
-  plan_elementwise(op, ew::lerp, {selfRef, end, weight}, *selfRef);
+  plan_lerp(op, *selfRef, *end, weight, *selfRef);
 }
 
 static void plan_clamp(Op& op, const TensorView& self, OptScalar min, OptScalar max, const TensorView& out) {

@@ -16,6 +16,29 @@ TensorView as_vector(const TensorView& v) {
   return r;
 }
 
+/// Checks that index goes within self, in dimensions other than d, and within src, which may be absent.
+void require_within(const Op& op, const TensorView& self, const TensorView& index, const TensorView* src, int d) {
+  require_index(op, "index", index);
+  const TensorView t = as_vector(self), i = as_vector(index), s = src ? as_vector(*src) : i;
+  bool fits = t.rank == i.rank && s.rank == i.rank;
+  for (int k = 0; fits && k < i.rank; ++k) fits = (k == d || i.dims[k] <= t.dims[k]) && i.dims[k] <= s.dims[k];
+  if (src)
+    op.require(fits, "index is {}: it exceeds self, {}, or src, {}", describe(index), describe(self), describe(*src));
+  else op.require(fits, "index is {}: it exceeds self, {}", describe(index), describe(self));
+}
+
+/// out = self, and the numbers `source(index)` at index; index is a vector at least.
+template <class Source>
+void launch_scatter(Op& op, const TensorView& self, int d, const TensorView& index, Reduce how, bool include_self,
+                    const TensorView& out, Source source) {
+  op.work(out.numel() + 4 * index.numel());
+  op.kernel_scratch(scatter_bytes(out, index, how, include_self));
+  op.launch([=, index = as_vector(index)] {
+    if (out.data != self.data) move_elements(out, self);
+    if (!index.empty()) scatter_elements(as_vector(out), d, index, source(index), how, include_self);
+  });
+}
+
 void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& src,
                   int64_t reduction, bool include_self, const TensorView& out) {
   const int d = self.wrap_dim(dim);
@@ -24,24 +47,15 @@ void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView&
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   if (!index.empty()) {
-    require_index(op, "index", index);
     op.require(self.dtype == src.dtype, "src is {}, want the type of self, {}", describe(src), describe(self));
-    const TensorView t = as_vector(out), i = as_vector(index), s = as_vector(src);
-    bool fits = t.rank == i.rank && s.rank == i.rank;
-    for (int k = 0; fits && k < i.rank; ++k) fits = (k == d || i.dims[k] <= t.dims[k]) && i.dims[k] <= s.dims[k];
-    op.require(fits, "index is {}: it exceeds self, {}, or src, {}", describe(index), describe(self), describe(src));
+    require_within(op, self, index, &src, d);
     op.require(!is_complex(self.dtype) || reduction < 3 || reduction == 5, "complex numbers have no order: self is {}",
                describe(self));
   }
-  op.work(out.numel() + 4 * index.numel());
-  op.kernel_scratch(scatter_bytes(out, index, static_cast<Reduce>(reduction), include_self));
-  op.launch([=] {
-    if (out.data != self.data) move_elements(out, self);
-    if (index.empty()) return;
+  launch_scatter(op, self, d, index, static_cast<Reduce>(reduction), include_self, out, [src](const TensorView& i) {
     TensorView part = as_vector(src);
-    const TensorView i = as_vector(index);
     std::copy_n(i.dims, i.rank, part.dims);
-    scatter_elements(as_vector(out), d, i, part, static_cast<Reduce>(reduction), include_self);
+    return part;
   });
 }
 
@@ -52,20 +66,9 @@ void plan_scatter_value(Op& op, const TensorView& self, int64_t dim, const Tenso
   op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
-  const TensorView t = as_vector(out), i = as_vector(index);
-  if (!index.empty()) {
-    require_index(op, "index", index);
-    bool fits = t.rank == i.rank;
-    for (int k = 0; fits && k < i.rank; ++k) fits = k == d || i.dims[k] <= t.dims[k];
-    op.require(fits, "index is {}: it exceeds self, {}", describe(index), describe(self));
-  }
-  op.work(out.numel() + 4 * index.numel());
-  op.kernel_scratch(scatter_bytes(out, index, static_cast<Reduce>(reduction), true));
-  op.launch([=, value = Element(self.dtype, value)] {
-    if (out.data != self.data) move_elements(out, self);
-    if (i.empty()) return;
-    scatter_elements(t, d, i, value.view().expand_as(i), static_cast<Reduce>(reduction), true);
-  });
+  if (!index.empty()) require_within(op, self, index, nullptr, d);
+  launch_scatter(op, self, d, index, static_cast<Reduce>(reduction), true, out,
+                 [value = Element(self.dtype, value)](const TensorView& i) { return value.view().expand_as(i); });
 }
 
 // self[b, ..., at : at + length of updates along axis, ...] = updates[b]; indices hold `at` for each b, or pairs (b,

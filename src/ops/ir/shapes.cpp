@@ -116,7 +116,7 @@ int64_t integer_end(DType type, bool smallest) {
 
 TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn) {
   op.require(v.rank >= 2, "{} is {}, want two dimensions or more", name, describe(v));
-  return turn ? v.transpose(v.rank - 2, v.rank - 1) : v;
+  return turn ? updraft::turned(v) : v;
 }
 
 Dims shape_from(const Op& op, const char* name, const In& shape, const TensorView& y) {

@@ -4,6 +4,7 @@
 
 #include "kernels/blocks.h"
 #include "ops/linalg/dense.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -27,7 +28,7 @@ std::vector<T> gather_as(const TensorView& v) {
 template <class T>
 void cdist(const TensorView& a, const TensorView& b, const TensorView& out, double p) {
   const linalg::Batch left(a), right(b);
-  const std::vector<T> x = gather_as<T>(a), y = gather_as<T>(b.transpose(b.rank - 2, b.rank - 1));
+  const std::vector<T> x = gather_as<T>(a), y = gather_as<T>(turned(b));
   std::vector<T> result(static_cast<size_t>(out.numel()));
   const int64_t n = right.rows, m = left.columns;
   parallel_for(left.count * left.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, n * m)),

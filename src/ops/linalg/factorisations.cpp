@@ -6,6 +6,7 @@
 
 #include "kernels/lapack.h"
 #include "ops/linalg/dense.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 using linalg::Batch;
@@ -14,9 +15,6 @@ namespace {
 
 template <class T>
 constexpr auto kNaN = std::numeric_limits<lapack::Real<T>>::quiet_NaN();
-
-/// v with its matrices transposed.
-TensorView turned(const TensorView& v) { return v.transpose(v.rank - 2, v.rank - 1); }
 
 /// A = L L^H is, transposed, the other triangle of conj(A) = L^T^H L^T.
 template <class T>

@@ -53,10 +53,6 @@ void multiply(const TensorView& x, const Layer& l, const TensorView& y) {
   matmul(x, w, y, options);
 }
 
-void set(TensorView& v, const OptIn& t) {
-  if (t && t->numel()) v = *t;
-}
-
 }  // namespace
 
 SAMPLE(aclnnFFNV2,
@@ -78,17 +74,17 @@ ACLNN(aclnnFFNV2, (In, x), (In, weight1), (In, weight2), (OptInts, expertTokensO
              "x is {}, weight1 {}, weight2 {}: want [N,K] with matrices, or a matrix for each expert", describe(*x),
              describe(*weight1), describe(*weight2));
   Layer first{.weight = *weight1}, second{.weight = *weight2};
-  set(first.bias, bias1Optional);
-  set(second.bias, bias2Optional);
-  set(first.scale, deqScale1Optional);
-  set(second.scale, deqScale2Optional);
-  set(first.antiquant_scale, antiquantScale1Optional);
-  set(second.antiquant_scale, antiquantScale2Optional);
-  set(first.antiquant_offset, antiquantOffset1Optional);
-  set(second.antiquant_offset, antiquantOffset2Optional);
+  first.bias = optional_view(bias1Optional);
+  second.bias = optional_view(bias2Optional);
+  first.scale = optional_view(deqScale1Optional);
+  second.scale = optional_view(deqScale2Optional);
+  first.antiquant_scale = optional_view(antiquantScale1Optional);
+  second.antiquant_scale = optional_view(antiquantScale2Optional);
+  first.antiquant_offset = optional_view(antiquantOffset1Optional);
+  second.antiquant_offset = optional_view(antiquantOffset2Optional);
   TensorView scale, offset;
-  set(scale, scaleOptional);
-  set(offset, offsetOptional);
+  scale = optional_view(scaleOptional);
+  offset = optional_view(offsetOptional);
   int64_t k = 0, hidden = 0, hidden2 = 0, n = 0;
   auto dims = [](const TensorView& w, int64_t* rows, int64_t* columns) {
     *rows = w.dims[w.rank - 2];

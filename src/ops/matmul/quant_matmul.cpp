@@ -100,8 +100,8 @@ void plan_v5(Op& op, const In& x1, const In& x2, const OptIn& x1_scale, const Op
   p.y_offset = optional_view(y_offset);
   p.bias = optional_view(bias);
   op.require(p.x1.rank >= 2 && p.x2.rank >= 2, "x1 is {} and x2 {}, want matrices", describe(p.x1), describe(p.x2));
-  if (transpose1) p.x1 = p.x1.transpose(p.x1.rank - 2, p.x1.rank - 1);
-  if (transpose2) p.x2 = p.x2.transpose(p.x2.rank - 2, p.x2.rank - 1);
+  if (transpose1) p.x1 = turned(p.x1);
+  if (transpose2) p.x2 = turned(p.x2);
   p = checked(op, p, *out);
   if (p.out.empty()) return;
   int64_t k = 0, n = 0;

@@ -54,9 +54,6 @@ struct WeightProduct {
 };
 WeightProduct checked(const Op& op, WeightProduct p, const TensorView& y);
 
-/// An operand that may be absent and is without elements then, too, as clients give it.
-inline TensorView optional_view(const OptIn& t) { return t && t->numel() > 0 ? *t : TensorView(); }
-
 /// Calls f(a, b, out) for each pair of matrices of x1 and x2, whose dimensions in front broadcast to those of out.
 template <class F>
 void each_matrix(const TensorView& x1, const TensorView& x2, const TensorView& out, F&& f) {

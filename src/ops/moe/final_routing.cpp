@@ -74,10 +74,6 @@ void plan_final(Op& op, Final f, const TensorView& out) {
   });
 }
 
-void set(TensorView& v, const OptIn& tensor) {
-  if (tensor && tensor->numel()) v = *tensor;
-}
-
 }  // namespace
 
 SAMPLE(aclnnMoeFinalizeRouting,
@@ -88,11 +84,11 @@ ABOUT(aclnnMoeFinalizeRouting, Vector, "out[n] = skips + the sum of scale * (the
 ACLNN(aclnnMoeFinalizeRouting, (In, expandedX), (OptIn, skip1), (OptIn, skip2Optional), (OptIn, bias), (OptIn, scales),
       (In, expandedRowIdx), (OptIn, expandedExpertIdx), (Out, out)) {
   Final f{.rows = *expandedX, .places = *expandedRowIdx};
-  set(f.skip1, skip1);
-  set(f.skip2, skip2Optional);
-  set(f.bias, bias);
-  set(f.scales, scales);
-  set(f.experts, expandedExpertIdx);
+  f.skip1 = optional_view(skip1);
+  f.skip2 = optional_view(skip2Optional);
+  f.bias = optional_view(bias);
+  f.scales = optional_view(scales);
+  f.experts = optional_view(expandedExpertIdx);
   plan_final(op, f, *out);
 }
 
@@ -105,11 +101,11 @@ ACLNN(aclnnMoeFinalizeRoutingV2, (In, expandedX), (In, expandedRowIdx), (OptIn, 
       (OptIn, biasOptional), (OptIn, scalesOptional), (OptIn, expertIdxOptional), (Int, dropPadMode), (Out, out)) {
   op.require(dropPadMode >= 0 && dropPadMode <= 3, "dropPadMode is {}, want 0 to 3", dropPadMode);
   Final f{.rows = *expandedX, .places = *expandedRowIdx, .by_column = dropPadMode < 2};
-  set(f.skip1, x1Optional);
-  set(f.skip2, x2Optional);
-  set(f.bias, biasOptional);
-  set(f.scales, scalesOptional);
-  set(f.experts, expertIdxOptional);
+  f.skip1 = optional_view(x1Optional);
+  f.skip2 = optional_view(x2Optional);
+  f.bias = optional_view(biasOptional);
+  f.scales = optional_view(scalesOptional);
+  f.experts = optional_view(expertIdxOptional);
   plan_final(op, f, *out);
 }
 

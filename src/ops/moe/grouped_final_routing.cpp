@@ -143,13 +143,13 @@ void refuse(const Op& op, const OptIn& offset, const OptIn& antiquant_scale, con
        {x, w, scale, bias, pertokenScale, groupList, sharedInput, logit, rowIndex, dtype, sharedInputWeight, \
         sharedInputOffset, transposeX, transposeW, groupListType},                                           \
        out)
-#define FINAL_SAMPLE                                                                                           \
-  "pertokenScale=f32[N] groupList=i64[2]:1..2 sharedInput=f32[3,M] logit=f32[N] rowIndex=i64[N]:0..4 dtype=0 " \
-  "sharedInputWeight=0.5 sharedInputOffset=1 transposeX=false transposeW=false groupListType=1"
+#define FINAL_SAMPLE                                                                                          \
+  "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null pertokenScale=f32[N] groupList=i64[2]:1..2 "              \
+  "sharedInput=f32[3,M] logit=f32[N] rowIndex=i64[N]:0..4 dtype=0 sharedInputWeight=0.5 sharedInputOffset=1 " \
+  "transposeX=false transposeW=false groupListType=1 out=f32[4,M]"
+#define FINAL_FOUR_BITS_SAMPLE " offset=null antiquantScale=null antiquantOffset=null"
 
-SAMPLE(aclnnGroupedMatmulFinalizeRoutingV2,
-       "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null offset=null antiquantScale=null "
-       "antiquantOffset=null " FINAL_SAMPLE " out=f32[4,M]")
+SAMPLE(aclnnGroupedMatmulFinalizeRoutingV2, FINAL_SAMPLE FINAL_FOUR_BITS_SAMPLE)
 ABOUT(aclnnGroupedMatmulFinalizeRoutingV2, MixCube,
       "INT8 products of x's groups of rows with their experts' w, added up in the rows that rowIndex names",
       "分组 INT8 矩阵乘，结果按 rowIndex 累加回各 token")
@@ -157,9 +157,7 @@ ACLNN(aclnnGroupedMatmulFinalizeRoutingV2, FINAL_FRONT, FINAL_FOUR_BITS, FINAL_R
   refuse(op, offset, antiquantScale, antiquantOffset);
   FINAL_PLAN;
 }
-SAMPLE(aclnnGroupedMatmulFinalizeRoutingV3,
-       "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null offset=null antiquantScale=null "
-       "antiquantOffset=null " FINAL_SAMPLE " tuningConfig=null out=f32[4,M]")
+SAMPLE(aclnnGroupedMatmulFinalizeRoutingV3, FINAL_SAMPLE FINAL_FOUR_BITS_SAMPLE " tuningConfig=null")
 ABOUT(aclnnGroupedMatmulFinalizeRoutingV3, MixCube,
       "As aclnnGroupedMatmulFinalizeRoutingV2; tuningConfig says how a card cuts the work",
       "同 aclnnGroupedMatmulFinalizeRoutingV2，tuningConfig 为切分提示")
@@ -169,15 +167,12 @@ ACLNN(aclnnGroupedMatmulFinalizeRoutingV3, FINAL_FRONT, FINAL_FOUR_BITS, FINAL_R
   refuse(op, offset, antiquantScale, antiquantOffset);
   FINAL_PLAN;
 }
-SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNz,
-       "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null " FINAL_SAMPLE " out=f32[4,M]")
+SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNz, FINAL_SAMPLE)
 ABOUT(aclnnGroupedMatmulFinalizeRoutingWeightNz, MixCube,
       "As aclnnGroupedMatmulFinalizeRoutingV2, for weights that the client marks as FRACTAL_NZ",
       "同 aclnnGroupedMatmulFinalizeRoutingV2，w 为 NZ 格式")
 ACLNN(aclnnGroupedMatmulFinalizeRoutingWeightNz, FINAL_FRONT, FINAL_REST, (Out, out)) { FINAL_PLAN; }
-SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNzV2,
-       "x=i8[N,16] w=i8[2,16,M] scale=f32[2,M] bias=null offset=null antiquantScale=null "
-       "antiquantOffset=null " FINAL_SAMPLE " tuningConfig=null out=f32[4,M]")
+SAMPLE(aclnnGroupedMatmulFinalizeRoutingWeightNzV2, FINAL_SAMPLE FINAL_FOUR_BITS_SAMPLE " tuningConfig=null")
 ABOUT(aclnnGroupedMatmulFinalizeRoutingWeightNzV2, MixCube,
       "As aclnnGroupedMatmulFinalizeRoutingV3, for weights that the client marks as FRACTAL_NZ",
       "同 aclnnGroupedMatmulFinalizeRoutingV3，w 为 NZ 格式")

@@ -195,6 +195,11 @@ void plan(Op& op, const Routing& r, int64_t expert_num) {
   op.launch([r] { run(r); });
 }
 
+int64_t capacity_of(const Op& op, int64_t drop_pad_mode, int64_t expert_capacity) {
+  op.require(drop_pad_mode == 0 || expert_capacity > 0, "expertCapacity is {}, want above 0 with dropPadMode 1",
+             expert_capacity);
+  return drop_pad_mode ? expert_capacity : 0;
+}
 Quant quant_of(const Op& op, int64_t mode) {
   op.require(mode >= -1 && mode <= 1, "quantMode is {}, supported are -1 (none), 0 (static) and 1 (dynamic)", mode);
   return mode < 0 ? Quant::None : mode == 0 ? Quant::Static : Quant::Dynamic;
@@ -247,8 +252,6 @@ ACLNN(aclnnMoeInitRoutingV2, (In, x), (In, expertIdx), (Int, activeNum), (Int, e
       (Out, expandedXOut), (Out, expandedRowIdxOut), (OptOut, expertTokensCountOrCumsumOut),
       (OptOut, expertTokensBeforeCapacityOut)) {
   op.require(dropPadMode == 0 || dropPadMode == 1, "dropPadMode is {}, want 0 or 1", dropPadMode);
-  op.require(dropPadMode == 0 || expertCapacity > 0, "expertCapacity is {}, want above 0 with dropPadMode 1",
-             expertCapacity);
   op.require(expertTokensCountOrCumsumFlag >= 0 && expertTokensCountOrCumsumFlag <= 2,
              "expertTokensCountOrCumsumFlag is {}, want 0 (none), 1 (sums) or 2 (counts)",
              expertTokensCountOrCumsumFlag);
@@ -257,7 +260,7 @@ ACLNN(aclnnMoeInitRoutingV2, (In, x), (In, expertIdx), (Int, activeNum), (Int, e
   Routing r{.x = *x, .experts = *expertIdx};
   r.last = expertNum;
   r.active = activeNum;
-  r.capacity = dropPadMode ? expertCapacity : 0;
+  r.capacity = capacity_of(op, dropPadMode, expertCapacity);
   // Each form has counts of its own; in the other one they are not written.
   const bool counted = !dropPadMode && expertTokensCountOrCumsumFlag != 0,
              before = dropPadMode && expertTokensBeforeCapacityFlag;
@@ -294,18 +297,15 @@ ACLNN(aclnnMoeInitRoutingV3, (In, x), (In, expertIdx), (OptIn, scaleOptional), (
   op.require(rowIdxType == 0 || rowIdxType == 1, "rowIdxType is {}, want 0 (gather) or 1 (scatter)", rowIdxType);
   op.require(expertTokensNumType >= 0 && expertTokensNumType <= 2, "expertTokensNumType is {}, want 0 to 2",
              expertTokensNumType);
-  op.require(dropPadMode == 0 || expertCapacity > 0, "expertCapacity is {}, want above 0 with dropPadMode 1",
-             expertCapacity);
-  Routing r{.x = *x, .experts = *expertIdx};
-  if (scaleOptional && !scaleOptional->empty()) r.scale = *scaleOptional;
-  if (offsetOptional && !offsetOptional->empty()) r.offset = *offsetOptional;
+  Routing r{
+      .x = *x, .experts = *expertIdx, .scale = optional_view(scaleOptional), .offset = optional_view(offsetOptional)};
   r.last = expertNum;
   if (activeExpertRangeOptional && activeExpertRangeOptional->size() == 2) {
     r.first = (*activeExpertRangeOptional)[0];
     r.last = (*activeExpertRangeOptional)[1];
   }
   r.active = std::max<int64_t>(0, activeNum);
-  r.capacity = dropPadMode ? expertCapacity : 0;
+  r.capacity = capacity_of(op, dropPadMode, expertCapacity);
   r.scatter = rowIdxType == 1 && !dropPadMode;
   r.quant = quant_of(op, quantMode);
   infer_results(op, r, expertNum,
@@ -334,15 +334,12 @@ ACLNN(aclnnMoeInitRoutingQuantV2, (In, x), (In, expertIdx), (OptIn, scaleOptiona
       (Int, expertTokensCountOrCumsumFlag), (Bool, expertTokensBeforeCapacityFlag), (Int, quantMode),
       (Out, expandedXOut), (Out, expandedRowIdxOut), (OptOut, expertTokensCountOrCumsumOut),
       (OptOut, expertTokensBeforeCapacityOut), (OptOut, dynamicQuantScaleOut)) {
-  op.require(dropPadMode == 0 || expertCapacity > 0, "expertCapacity is {}, want above 0 with dropPadMode 1",
-             expertCapacity);
   op.require(quantMode == 0 || quantMode == 1, "quantMode is {}, want 0 (static) or 1 (dynamic)", quantMode);
-  Routing r{.x = *x, .experts = *expertIdx};
-  if (scaleOptional && !scaleOptional->empty()) r.scale = *scaleOptional;
-  if (offsetOptional && !offsetOptional->empty()) r.offset = *offsetOptional;
+  Routing r{
+      .x = *x, .experts = *expertIdx, .scale = optional_view(scaleOptional), .offset = optional_view(offsetOptional)};
   r.last = expertNum;
   r.active = std::max<int64_t>(0, activeNum);
-  r.capacity = dropPadMode ? expertCapacity : 0;
+  r.capacity = capacity_of(op, dropPadMode, expertCapacity);
   r.quant = quant_of(op, quantMode);
   infer_results(
       op, r, expertNum,

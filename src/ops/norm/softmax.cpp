@@ -56,22 +56,30 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
   }
   const StoreFn store = table.store[c][static_cast<int>(views[N - 1].dtype)];
   if (rows) {
+    // Rows that follow one another are converted several at a time.
+    bool dense = true;
+    for (int k = 0; k < N; ++k) dense = dense && (direct[k] || (s.step[k] == 1 && walk.strides[k][inner] == n));
+    const int64_t group = dense ? std::max<int64_t>(1, (1 << 11) / n) : 1;
     parallel_for(s.outputs, std::max<int64_t>(1, (1 << 13) / n), [&](int64_t begin, int64_t end) {
       ScratchScope scratch;
-      char* space = scratch.take<char>(static_cast<size_t>(N * n * width));
+      char* space = scratch.take<char>(static_cast<size_t>(N * group * n * width));
       walk.rows(begin, end, [&](const int64_t(&at)[N], int64_t, int64_t m) {
-        for (int64_t i = 0; i < m; ++i) {
-          void* operand[N];
+        for (int64_t i = 0; i < m; i += group) {
+          const int64_t some = std::min(group, m - i);
+          char *lies[N], *operand[N];
+          int64_t next[N];
           for (int k = 0; k < N; ++k) {
-            char* p = views[k].template as<char>() + (at[k] + i * walk.strides[k][inner]) * bytes_of(views[k]);
-            operand[k] = direct[k] ? p : space + k * n * width;
-            if (!direct[k] && k < N - 1) load[k](operand[k], p, s.step[k], n);
+            lies[k] = views[k].template as<char>() + (at[k] + i * walk.strides[k][inner]) * bytes_of(views[k]);
+            operand[k] = direct[k] ? lies[k] : space + k * group * n * width;
+            next[k] = direct[k] ? walk.strides[k][inner] * width : n * width;
+            if (!direct[k] && k < N - 1) load[k](operand[k], lies[k], s.step[k], some * n);
           }
-          row(operand);
-          if (!direct[N - 1])
-            store(views[N - 1].template as<char>() +
-                      (at[N - 1] + i * walk.strides[N - 1][inner]) * bytes_of(views[N - 1]),
-                  s.step[N - 1], operand[N - 1], n);
+          for (int64_t r = 0; r < some; ++r) {
+            void* one[N];
+            for (int k = 0; k < N; ++k) one[k] = operand[k] + r * next[k];
+            row(one);
+          }
+          if (!direct[N - 1]) store(lies[N - 1], s.step[N - 1], operand[N - 1], some * n);
         }
       });
     });

@@ -13,7 +13,22 @@ int64_t cost_of(const PoolShape& s, int64_t planes) {
   return planes * (s.in_size() + s.out_size() * (s.kernel_size() + 2));
 }
 
-int mask_width(const PoolShape& s) { return s.kernel_size() <= 256 ? 1 : s.kernel_size() <= 65536 ? 2 : 4; }
+/// The mask of aclnnMaxPool2dWithMask: positions of `width` bytes in front of each plane's `room`.
+struct Mask {
+  char* data;
+  int width;
+  int64_t room;
+  Mask(const Op& op, const PoolShape& s, const TensorView& indices, int64_t planes)
+      : data(indices.as<char>()),
+        width(s.kernel_size() <= 256     ? 1
+              : s.kernel_size() <= 65536 ? 2
+                                         : 4),
+        room(static_cast<int64_t>(indices.bytes()) / planes) {
+    op.require(indices.is_contiguous() && room >= s.out_size() * width,
+               "indices is {}, want at least {} contiguous bytes a plane", describe(indices), s.out_size() * width);
+  }
+  char* plane(int64_t i) const { return data + i * room; }
+};
 
 void plan_indices(Op& op, int spatial, const TensorView& self, const PoolShape& s, const TensorView& out,
                   const TensorView& indices) {
@@ -96,20 +111,17 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
   require_windows(op, s);
   if (out->empty()) return;
   const Planes from(*self, 2, c), to(*out, 2, c);
-  const int width = mask_width(s);
-  const int64_t room = static_cast<int64_t>(indices->bytes()) / to.count();
-  op.require(indices->is_contiguous() && room >= s.out_size() * width,
-             "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
+  const Mask mask(op, s, *indices, to.count());
   op.work(cost_of(s, to.count()));
-  op.launch([=, mask = indices->as<char>()] {
+  op.launch([=] {
     for_planes(to.count(), cost_of(s, 1), [&](int64_t i, ScratchScope& scratch) {
       auto* where = scratch.take<int32_t>(static_cast<size_t>(s.out_size()));
       void* result = to.open(i, scratch);
       kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
-      char* plane = mask + i * room;
-      kernels().narrow_positions(plane, width, where, s.out_size());
-      std::fill(plane + s.out_size() * width, plane + room, char{0});  // the client's room is larger
+      char* plane = mask.plane(i);
+      kernels().narrow_positions(plane, mask.width, where, s.out_size());
+      std::fill(plane + s.out_size() * mask.width, plane + mask.room, char{0});  // the client's room is larger
     });
   });
 }
@@ -126,15 +138,12 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
   require_windows(op, s);
   if (gradInput->empty()) return;
   const Planes from(*gradOutput, 2, c), to(*gradInput, 2, c);
-  const int width = mask_width(s);
-  const int64_t room = static_cast<int64_t>(indices->bytes()) / to.count();
-  op.require(indices->is_contiguous() && room >= s.out_size() * width,
-             "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
+  const Mask mask(op, s, *indices, to.count());
   op.work(to.count() * (s.in_size() + 4 * s.out_size()));
-  op.launch([=, mask = indices->as<char>()] {
+  op.launch([=] {
     for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i, ScratchScope& scratch) {
       void* result = to.open(i, scratch);
-      kernels().max_pool_scatter(s, c, from.read(i, scratch), mask + i * room, width, result);
+      kernels().max_pool_scatter(s, c, from.read(i, scratch), mask.plane(i), mask.width, result);
       to.store(i, result);
     });
   });

@@ -148,11 +148,8 @@ void plan(Op& op, const In& x, const OptIn& weight_scale, const OptIn& row_scale
   op.result_like("scale", *scale, shape, DType::Float);
   if (x->empty()) return;
   DequantSwiglu q{.x = *x, .y = *y, .scale = *scale};
-  auto take = [](TensorView& to, const OptIn& from) {
-    if (from && from->numel() > 0) to = *from;
-  };
-  take(q.weight_scale, weight_scale), take(q.row_scale, row_scale), take(q.bias, bias);
-  take(q.factor, factor), take(q.offset, offset), take(q.groups, groups);
+  q.weight_scale = optional_view(weight_scale), q.row_scale = optional_view(row_scale), q.bias = optional_view(bias);
+  q.factor = optional_view(factor), q.offset = optional_view(offset), q.groups = optional_view(groups);
   q.halves = static_cast<Halves>(m.swiglu_mode);
   q.left = left, q.dynamic = how == "dynamic";
   q.limit = static_cast<float>(m.limit), q.alpha = static_cast<float>(m.alpha);

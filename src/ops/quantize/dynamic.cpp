@@ -39,7 +39,7 @@ void plan_dynamic(Op& op, const TensorView& x, const OptIn& smooth, const OptIn&
   }
   op.result_like("y", y, shape, y.dtype);
   // Per channel each column of a matrix has a scale: the last two dimensions change places.
-  const TensorView from = per_channel ? x.transpose(x.rank - 2, x.rank - 1) : x;
+  const TensorView from = per_channel ? turned(x) : x;
   const int64_t length = per_tensor ? x.numel() : row_length(from),
                 lines = per_tensor ? 1 : x.numel() / std::max<int64_t>(1, length);
   if (op.inferring()) {
@@ -101,7 +101,7 @@ void plan_dynamic(Op& op, const TensorView& x, const OptIn& smooth, const OptIn&
                      offsets.empty() ? nullptr : &offsets[static_cast<size_t>(i)]);
     });
     if (per_channel) {
-      TensorView to = y.transpose(y.rank - 2, y.rank - 1);
+      TensorView to = turned(y);
       write_all(to, values);
     } else {
       write_numbers(y, values, range.packed);

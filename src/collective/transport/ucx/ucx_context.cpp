@@ -1,6 +1,5 @@
 // Starting and ending UCX.
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/signals_blocked.h"
 #include "collective/error.h"
 #include "collective/transport/ucx/ucx_loop.h"
 
@@ -82,16 +82,8 @@ UcxLoop::UcxLoop(const TransportOptions& options, const UcxHost& host)
     }
     if (!good) throw Error(result::kSyscall, "no epoll for UCX: {}", std::strerror(errno));
 
-    sigset_t all, before;  // signals are for the program's threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      thread_ = std::thread([this] { loop(); });
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { loop(); });
     pthread_setname_np(thread_.native_handle(), "updraft-ucx");
   } catch (...) {
     close_context();

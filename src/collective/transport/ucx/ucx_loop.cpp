@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <future>
 
 #include "collective/error.h"
 
@@ -19,17 +18,6 @@ bool UcxLoop::post(std::function<void()> call) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_, &one, sizeof one);
   return true;
-}
-
-void UcxLoop::run(const std::function<void()>& call) {
-  std::promise<void> over;
-  const bool posted = post([&] {
-    try {
-      call();
-      over.set_value();
-    } catch (...) { over.set_exception(std::current_exception()); }
-  });
-  if (posted) over.get_future().get();
 }
 
 void UcxLoop::stop() {

@@ -18,7 +18,6 @@ class UcxLoop {
 
   std::string address() const { return "ucx " + control_->address(); }
   bool post(std::function<void()> call);
-  void run(const std::function<void()>& call);
   void stop();
 
   // In the thread only:

@@ -52,8 +52,7 @@ IR_OP(FusedAttention, FusedAttention, (In, query), (In, key), (In, value), (OptI
              describe(*value));
   Problem p;
   p.q = attention::heads_of(op, "query", with_heads(*query, rank), "BNSD", 0);
-  p.k = attention::heads_of(op, "key", with_heads(turned_key ? key->transpose(rank - 2, rank - 1) : *key, rank), "BNSD",
-                            0);
+  p.k = attention::heads_of(op, "key", with_heads(turned_key ? turned(*key) : *key, rank), "BNSD", 0);
   p.v = attention::heads_of(op, "value", with_heads(*value, rank), "BNSD", 0);
   int64_t batches = p.q.batches;
   for (const Heads* h : {&p.k, &p.v})

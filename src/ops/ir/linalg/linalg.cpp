@@ -86,7 +86,7 @@ IR_OP(MatrixInverse, aclnnInverse, (In, x), (Out, y), (Bool, adjoint, false)) {
   require_square(op, *x);
   op.require(!adjoint || !is_complex(x->dtype), "attribute adjoint is true, want false for complex numbers");
   op.result_like("y", *y, *x, x->dtype);
-  const TensorView from = adjoint ? x->transpose(x->rank - 2, x->rank - 1) : *x;
+  const TensorView from = adjoint ? turned(*x) : *x;
   call(op, "aclnnInverse", from, y);
   if (!is_complex(x->dtype)) require_inverses(op, from, *y);
 }
@@ -171,11 +171,6 @@ IR_OP(Svd, aclnnSvd, (In, x), (Out, sigma), (Out, u), (Out, v), (Bool, compute_u
   call(op, "aclnnSvd", x, full_matrices, compute_uv, sigma, u, v);
 }
 namespace {
-TensorView turned(const TensorView& v) {
-  Dims order = ir::all_axes(v.rank);
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return permute(v, order);
-}
 void require_systems(const Op& op, const In& matrix, const In& rhs, bool adjoint) {
   op.require(matrix->rank >= 2 && rhs->rank == matrix->rank,
              "matrix is {} and rhs {}, want matrices in the same batches", describe(*matrix), describe(*rhs));

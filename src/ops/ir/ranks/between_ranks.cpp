@@ -12,7 +12,6 @@ namespace {
 
 using between_ranks::Factors;
 using ir::Dims;
-using quantised::optional_view;
 
 constexpr int64_t kOpen = 28;  // a type that is left to the operator
 

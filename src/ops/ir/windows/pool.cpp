@@ -449,6 +449,24 @@ IR_OP(MaxPoolWithArgmax, MaxPoolWithArgmax, (In, x), (Out, y), (Out, argmax), (I
         write_all(to, places);
       });
 }
+namespace {
+/// y, of which `cost` is the work, from grad at the places of argmax: f(y's elements, pixel, grad's elements, place).
+template <class F>
+void plan_at_places(Op& op, const Windows& w, const In& grad, const In& argmax, const Out& y, int64_t cost, F f) {
+  if (op.inferring() || y->empty()) return;
+  op.work(cost);
+  op.launch([f, g = *grad, at = *argmax, to = *y, p = Places(w, w.sizes[1])] {
+    ir::visit_numbers(to.dtype, [&]<class T>() {
+      ScratchScope scratch;
+      const T* from = linalg::dense_copy<T>(g, scratch);
+      const linalg::Result<T> made(to, scratch);
+      std::fill_n(made.data, to.numel(), T(0));
+      each_place(at, p, [&](int64_t pixel, int64_t i) { f(made.data, pixel, from, i); });
+      made.give();
+    });
+  });
+}
+}  // namespace
 ABOUT(MaxPoolGradWithArgmax, Vector, "Gradient of MaxPoolWithArgmax", "MaxPoolWithArgmax 的反向梯度")
 IR_OP(MaxPoolGradWithArgmax, MaxPoolGradWithArgmax, (In, x), (In, grad), (In, argmax), (Out, y), (Ints, ksize),
       (Ints, strides), (Text, padding)) {
@@ -456,18 +474,8 @@ IR_OP(MaxPoolGradWithArgmax, MaxPoolGradWithArgmax, (In, x), (In, grad), (In, ar
   require_places(op, argmax, w);
   op.require_same_shape("grad", *grad, "argmax", *argmax);
   op.result_like("y", *y, *x, grad->dtype);
-  if (op.inferring() || y->empty()) return;
-  op.work(y->numel() + grad->numel() * 8);
-  op.launch([g = *grad, at = *argmax, to = *y, p = Places(w, w.sizes[1])] {
-    ir::visit_numbers(to.dtype, [&]<class T>() {
-      ScratchScope scratch;
-      const T* from = linalg::dense_copy<T>(g, scratch);
-      const linalg::Result<T> made(to, scratch);
-      std::fill_n(made.data, to.numel(), T(0));
-      each_place(at, p, [&](int64_t pixel, int64_t i) { made.data[pixel] += from[i]; });
-      made.give();
-    });
-  });
+  plan_at_places(op, w, grad, argmax, y, y->numel() + grad->numel() * 8,
+                 [](auto* to, int64_t pixel, const auto* from, int64_t i) { to[pixel] += from[i]; });
 }
 ABOUT(MaxPoolGradGradWithArgmax, Vector, "Second gradient of MaxPoolWithArgmax: grad at its places",
       "MaxPoolWithArgmax 的二阶梯度：取各位置处的 grad")
@@ -477,17 +485,8 @@ IR_OP(MaxPoolGradGradWithArgmax, MaxPoolGradGradWithArgmax, (In, x), (In, grad),
   require_places(op, argmax, w);
   op.require_same_shape("grad", *grad, "x", *x);
   op.result_like("y", *y, *argmax, grad->dtype);
-  if (op.inferring() || y->empty()) return;
-  op.work(y->numel() * 8);
-  op.launch([g = *grad, at = *argmax, to = *y, p = Places(w, w.sizes[1])] {
-    ir::visit_numbers(to.dtype, [&]<class T>() {
-      ScratchScope scratch;
-      const T* from = linalg::dense_copy<T>(g, scratch);
-      const linalg::Result<T> made(to, scratch);
-      each_place(at, p, [&](int64_t pixel, int64_t i) { made.data[i] = from[pixel]; });
-      made.give();
-    });
-  });
+  plan_at_places(op, w, grad, argmax, y, y->numel() * 8,
+                 [](auto* to, int64_t pixel, const auto* from, int64_t i) { to[i] = from[pixel]; });
 }
 
 // --- means --------------------------------------------------------------------------------------------------------
