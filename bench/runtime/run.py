@@ -2,7 +2,9 @@
 in one thread. Our copies of that size use all cores.
 
     ./dev bench runtime
+    ./dev bench runtime --against OTHER/libupdraft.so     adds in C alone, of this build and another in turns (adds.c); nothing is recorded
 """
+import argparse
 import ctypes
 import os
 import pathlib
@@ -46,7 +48,23 @@ def child(environment):
     return call
 
 
+def against(other):
+    """The last line of adds.c is the ratio."""
+    import updraft
+
+    with tempfile.TemporaryDirectory() as folder:
+        adds = pathlib.Path(folder, "adds")
+        subprocess.run(["cc", "-O2", pathlib.Path(__file__).with_name("adds.c"), "-ldl", "-o", adds], check=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("UPDRAFT_TRACE", "UPDRAFT_PROFILE", "UPDRAFT_SANITIZE"))}
+        subprocess.run([adds, pathlib.Path(other).resolve(), pathlib.Path(updraft.home(), "lib64/libupdraft.so").resolve()], check=True, env=environment)
+
+
 def main():
+    arguments = argparse.ArgumentParser(prog="./dev bench runtime")
+    arguments.add_argument("--against", metavar="LIBRARY", help="compare a small add with that of another build's libupdraft.so")
+    other = arguments.parse_args().against
+    if other:
+        return against(other)
     import torch
     import torch_npu  # noqa: F401
     before, rows = machine(), {}

@@ -81,6 +81,9 @@ struct OrderEvent {
     Shared,         ///< other processes may write to the allocation that holds `object`
     HostAccess,     ///< strict mode: code of the host touched memory of the device, and the process is about to end
     OutOfReach,     ///< a call is refused, or told of, since it reaches out of its memory: `text` says how
+    Written,        ///< what is about to be put on the stream writes those bytes, which are no arguments of it
+    BlockTaken,     ///< an allocator of the client, which tells of no blocks itself, gave memory for results of a graph
+    BlockFreed,     ///< it has that memory again
   };
   What what;
   const void* object = nullptr;

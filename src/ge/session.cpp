@@ -9,6 +9,7 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/memory.h"
+#include "device/observer.h"
 #include "device/stream.h"
 #include "ge/async_runs.h"
 #include "ge/device_scope.h"
@@ -335,6 +336,10 @@ std::shared_ptr<CompiledGraphSummary> Session::GetCompiledGraphSummary(uint32_t 
 
 namespace {
 
+void tell_block(updraft::OrderEvent::What what, const void* at) {
+  updraft::observe_order({.what = what, .object = updraft::host_address(at), .client = at});
+}
+
 /// Memory for an output that has none, from the allocator of the stream.
 void give_memory(Tensor& tensor, size_t bytes, const std::shared_ptr<Allocator>& allocator, updraft::Device& device) {
   const size_t want = bytes ? bytes : 1;
@@ -346,7 +351,11 @@ void give_memory(Tensor& tensor, size_t bytes, const std::shared_ptr<Allocator>&
   MemBlock* block = allocator->Malloc(want);
   if (!block || !block->GetAddr())
     throw Error(code::kRtMemoryAllocation, "the allocator of the stream has no {} bytes for an output", want);
-  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes, [allocator, block](uint8_t*) { block->Free(); });
+  tell_block(updraft::OrderEvent::What::BlockTaken, block->GetAddr());
+  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes, [allocator, block](uint8_t* at) {
+    tell_block(updraft::OrderEvent::What::BlockFreed, at);  // before somebody else has it
+    block->Free();
+  });
 }
 
 void describe_output(Tensor& tensor, const ir::Known& known) {

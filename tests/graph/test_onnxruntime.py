@@ -37,6 +37,14 @@ def test_the_reason_of_a_refusal_is_on_stderr(run):
     assert "words (TfIdfVectorizer)" in run[1]
 
 
+def test_results_of_a_model_count_as_written(tmp_path):
+    """The provider copies them to the host on the model's stream, before the model has run."""
+    updraft, report = pathlib.Path(sys.executable).parent / "updraft", tmp_path / "report.json"
+    done = subprocess.run([updraft, "run", "--sanitize", "--sanitize-report", report, PYTHON, pathlib.Path(__file__).with_name("onnxruntime_programs.py"),
+                           "elementwise", "small_network_of_any_batch"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and json.loads(report.read_text())["findings"] == [], done.stderr[-3000:]
+
+
 def test_all_programs_are_tested():
     lines = pathlib.Path(__file__).with_name("onnxruntime_programs.py").read_text().splitlines()
     assert [line[4:-3] for before, line in zip(lines, lines[1:]) if before == "@program"] == NAMES

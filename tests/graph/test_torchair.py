@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -46,6 +47,15 @@ def test_attention_may_be_the_first_graph_and_wants_no_compiler(name):
     """TorchAir asks for converters before the first graph of a process has opened its session; what has none by then is
     compiled by g++."""
     check(run(name, PATH="/nowhere")[name])
+
+
+def test_memory_that_a_graph_takes_is_no_fault(tmp_path):
+    """TorchAir gives a graph memory of torch_npu's allocator for its results, of which torch_npu tells the sanitizer nothing, and runs attention
+    on empty tensors to learn its shapes."""
+    report = tmp_path / "report.json"
+    done = subprocess.run([pathlib.Path(sys.executable).with_name("updraft"), "run", "--sanitize", "--sanitize-report", report, sys.executable, "-W", "ignore",
+                           "-m", "tests.graph.torchair_programs", "dynamic_forward", "input_that_is_updated", "training_of_attention"], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and json.loads(report.read_text())["findings"] == [], done.stderr[-3000:]
 
 
 @pytest.mark.timeout(1300)

@@ -1,11 +1,13 @@
 """precision_tool, copied beside a script as its users do: overflow, two runs against each other, single operators and arrays."""
 import csv
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +55,33 @@ def work(tmp_path_factory):
     (folder / "precision_data/npu/debug_0").rename(folder / "precision_data/npu/debug_1")
     run(folder, "train.py", "dump", "fault")
     return folder
+
+
+PANELS = """
+import sys
+sys.path[:0] = [sys.argv[1]]
+from precision_tool.lib import panel
+path = "/home/somebody/a training of long names/precision_data/npu/debug_0/dump/20261128171512/0/net/1/0"
+panel.box("Add " + path, ["input 0: " + path + "/Add.add.3.1.1764350112.input.0.npy", "  误差 " + "很大的误差" * 12, "short"])
+panel.table("files", ("index", "path", "max"), [(1, path + "/x.npy", 0.5), (22, "y.npy", 1.25)])
+"""
+
+
+@pytest.mark.parametrize("columns", [50, 100])
+def test_panels_keep_their_frame_on_a_narrow_terminal(columns):
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", PANELS, HOME / "tools"], stdout=follower, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": str(columns)})
+    os.close(follower)
+    assert done.returncode == 0, done.stderr
+    said = os.read(leader, 1 << 16).decode()
+    os.close(leader)
+    lines = said.splitlines()
+    wide = [sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) for line in lines]
+    assert max(wide) <= columns and {line[0] + line[-1] for line in lines} == {"╭╮", "││", "╰╯"}, said
+    assert len({n for n, line in zip(wide, lines) if line[0] == "│"}) <= 2, said  # one for each box
+    text = re.sub(r"[ │╭╮╰╯─]", "", "".join(lines))
+    assert "Add.add.3.1.1764350112.input.0.npy" in text and text.count("很大的误差") == 12, said
+    assert [line for line in lines if re.fullmatch(r"│ 22 +y\.npy +1\.25 *│", line)], said
 
 
 def tool(work, *words, **more):

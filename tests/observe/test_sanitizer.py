@@ -68,6 +68,13 @@ def test_clean_twins_of_torch(tmp_path):
     assert found == [] and "done" in said and "0 places found" in said
 
 
+def test_operands_of_operators_on_the_cpu(tmp_path):
+    """The OpInfo harness counts fallbacks by a kernel of its own in place of the sanitizer's."""
+    said, found, _ = sanitize(tmp_path, sys.executable, "-m", "tests.clients.opinfo.run", "--jobs", "1", "--max-samples", "2", "--ops",
+                              "linalg.cholesky_ex,fft.ihfft2", "--report", tmp_path / "opinfo.json", PYTHONPATH=HERE.parents[1])
+    assert found == [] and "100.0 % ok (2 ok)" in said
+
+
 # --- C ----------------------------------------------------------------------------------------------------------------
 C_FAULTS = {
     "write_read": "race", "read_write": "race", "write_write": "race", "event_too_early": "race", "no_notify": "race",

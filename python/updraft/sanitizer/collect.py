@@ -62,7 +62,8 @@ class Rule:
 
 
 # What PyTorch does on purpose, and what comes of it is dropped.
-KNOWN = (Rule("uninitialised:_forward_metadata_inference"),)  # pipelining runs a stage on empty tensors to learn its shapes
+KNOWN = tuple(map(Rule, ("uninitialised:_forward_metadata_inference",  # pipelining runs a stage on empty tensors to learn its shapes
+                         "uninitialised:infer_and_gen_sym_shape")))  # so does TorchAir with an operator that has no meta kernel
 
 
 def rules(path):

@@ -5,6 +5,7 @@ library (src/observe/sanitizer/torch_hooks.cpp).
 """
 
 import builtins
+import contextlib
 import ctypes
 import os
 import sys
@@ -56,10 +57,24 @@ def watch():
             one.fire_callbacks, one.add_callback = functions[one], adding(one)
         builtins.__import__ = library.updraft_sanitizer_import(builtins.__import__, torch_npu)
     torch_npu._C._activate_npu_trace(0)
-    _watch_fallbacks(library)
+    _state["library"] = library
+    _watch_fallbacks()
 
 
-def _watch_fallbacks(library):
+@contextlib.contextmanager
+def fallback():
+    """Around copies to the CPU for an operator that runs there: nobody has written those that it is to write."""
+    library = _state.get("library")
+    if library:
+        library.updraft_sanitizer_fallback(1)
+    try:
+        yield
+    finally:
+        if library:
+            library.updraft_sanitizer_fallback(0)
+
+
+def _watch_fallbacks():
     """An operator that runs on the CPU takes the tensors that it is to write over there, too."""
     if os.environ.get("UPDRAFT_READINESS"):
         return  # which has a kernel of its own there
@@ -68,11 +83,8 @@ def _watch_fallbacks(library):
     wide = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
     def to_cpu(tensors):
-        library.updraft_sanitizer_fallback(1)
-        try:
+        with fallback():
             return [x.cpu() if isinstance(x, torch.Tensor) else torch.scalar_tensor(x, dtype=wide[type(x)]) for x in tensors]
-        finally:
-            library.updraft_sanitizer_fallback(0)
 
     _state["fallbacks"] = torch.library.Library("aten", "IMPL")
     _state["fallbacks"].impl("_to_cpu", to_cpu, "PrivateUse1")

@@ -139,6 +139,20 @@ void LoadedModel::check(Execution& execution) const {
   }
 }
 
+/// Nodes are told of when they run, by when others may have been told that they read the results.
+void LoadedModel::tell_of_results(const Execution& execution, const Stream& stream) const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Buffer& buffer = execution.outputs[i];
+    if (!buffer.data) continue;  // the model's own memory
+    OrderEvent event{.what = OrderEvent::What::Written, .object = host_address(buffer.data), .client = buffer.data};
+    event.device = device_.index();
+    event.stream = stream.id();
+    event.bytes = outputs_[i].known() ? static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype)
+                                      : buffer.bytes;
+    tell_order(event);
+  }
+}
+
 void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) {
   if (!execution->program) {
     check(*execution);
@@ -146,6 +160,8 @@ void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) 
     else find_kept(*execution);
   }
   execution->stream = &stream;
+  if (watched()) [[unlikely]]
+    tell_of_results(*execution, stream);
   if (collectives_) submit_parts(execution, stream);
   else stream.submit(new ExecuteTask(shared_from_this(), std::move(execution), stream));
 }

@@ -103,6 +103,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   void give_addresses(Execution& execution);
   void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
+  void tell_of_results(const Execution& execution, const Stream& stream) const;
   /// Of those that are planned. False: there is none for these sizes.
   bool find_kept(Execution& execution);
   void find_program(Execution& execution);

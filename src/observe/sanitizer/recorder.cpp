@@ -491,6 +491,16 @@ void Recorder::ordered(const OrderEvent& event) {
     case What::Freed: freed(event); break;
     case What::HostAccess: break;
     case What::Shared: allocations_.shared(reinterpret_cast<uintptr_t>(event.object)); break;
+    case What::Written: {
+      const auto at = reinterpret_cast<uintptr_t>(event.object);
+      allocations_.written({at, at + event.bytes});
+      break;
+    }
+    case What::BlockTaken:
+    case What::BlockFreed:
+      // Only where the other blocks are known: else nobody tells when the memory is the client's own again.
+      if (has_blocks_) take_block(event.object, event.what == What::BlockTaken, site(), true);
+      break;
     case What::OutOfReach: {
       if (!wants(Kind::OutOfBounds)) break;
       Finding f{.kind = Kind::OutOfBounds, .second = Side{}, .detail = event.text};
@@ -546,14 +556,21 @@ void Recorder::freed(const OrderEvent& event) {
 }
 
 void Recorder::block(const void* at, bool taken) {
-  const auto address = reinterpret_cast<uintptr_t>(at);
   auto where = std::make_shared<Site>();
   where->call = "torch_npu";
   where->thread = thread_number();
   where->stack = stacks_.here_at_once();
   std::lock_guard lock(mutex_);
-  if (taken) allocations_.block_taken(address, ++serial_, captures_ > 0, std::move(where));
-  else allocations_.block_freed(address, std::move(where));
+  has_blocks_ = true;
+  take_block(at, taken, std::move(where), false);
+}
+
+void Recorder::take_block(const void* at, bool taken, std::shared_ptr<Site> site, bool written) {
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  if (!taken) return allocations_.block_freed(address, std::move(site));
+  allocations_.block_taken(address, ++serial_, captures_ > 0, std::move(site));
+  const Piece* block = written ? allocations_.block_at(address) : nullptr;
+  if (block) allocations_.written(block->bytes);
 }
 
 void Recorder::host_access(const void* at, int32_t device) {

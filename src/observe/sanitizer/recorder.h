@@ -71,6 +71,8 @@ class Recorder final : public Observer {
   void know();
   void freed(const OrderEvent& event);
   void made(const OrderEvent& event);
+  /// `written`: whoever takes it is about to fill it.
+  void take_block(const void* at, bool taken, std::shared_ptr<Site> site, bool written);
   void conflict(const Work& earlier, bool wrote, const WorkRef& later, const Touched& touched);
   void found(Finding finding, const std::shared_ptr<const Work>& first, const std::shared_ptr<const Work>& second);
   Side side_of(const Work& work, const Touched* touched) const;
@@ -95,6 +97,7 @@ class Recorder final : public Observer {
   std::map<StreamKey, std::shared_ptr<Work>> graphs_;  ///< that run now
   uint64_t serial_ = 0;
   bool forked_ = false;
+  bool has_blocks_ = false;  ///< a caching allocator tells of its blocks
   int captures_ = 0;  ///< that have begun and not ended
   size_t prune_at_ = 1 << 14;
 };

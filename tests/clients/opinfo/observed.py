@@ -7,6 +7,8 @@ import contextlib
 import os
 import re
 
+from updraft.sanitizer import inside
+
 BY = ("updraft", "mixed", "cpu", "none")
 OPERATOR = re.compile(r"(aclnn\w+|aclop(?:CompileAnd)?Execute(?:V2)?)$")
 COPY = {"aclnnInplaceCopy"}  # makes an operand contiguous before it goes to the CPU
@@ -57,7 +59,8 @@ class Watch:
     def to_cpu(self, tensors):
         self.fallbacks += self.inside
         # numbers among the operands are handed to a kernel in Python as such
-        return [t.cpu() if isinstance(t, self.torch.Tensor) else self.torch.scalar_tensor(t, dtype=self.wide[type(t)]) for t in tensors]
+        with inside.fallback():  # the sanitizer's own kernel is the one that this replaces
+            return [t.cpu() if isinstance(t, self.torch.Tensor) else self.torch.scalar_tensor(t, dtype=self.wide[type(t)]) for t in tensors]
 
     def begin(self):
         """A new sample."""

@@ -76,7 +76,7 @@ TEST_P(Packed, ALeftSideInColumnsGivesTheSameBits) {
       columns.bits[static_cast<size_t>(x * m + i)] = rows.bits[static_cast<size_t>(i * k + x)];
   Matrix right(k, n, 2);
   std::vector<float> wide(right.bits.size());
-  std::transform(right.bits.begin(), right.bits.end(), wide.begin(), half_to_float);
+  std::ranges::transform(right.bits, wide.begin(), [](uint16_t h) { return half_to_float(h); });
   const TensorView b = TensorView::contiguous(wide.data(), DType::Float, right.view.dims, 2);
   multiply({.a = rows.view, .b = b, .c = by_rows.view, .add = by_rows.view});
   multiply({.a = columns.view.transpose(0, 1), .b = b, .c = by_columns.view, .add = by_columns.view});

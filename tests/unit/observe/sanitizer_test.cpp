@@ -467,6 +467,34 @@ TEST(SanitizerRecorder, FreedMemoryThatTheLibraryUses) {
   }
 }
 
+TEST(SanitizerRecorder, ResultsOfAModel) {
+  const auto read = argument(view(0, {100}, {1}), Direction::In);
+  for (const bool told : {false, true}) {
+    Recorder recorder((1u << kKinds) - 1);
+    recorder.ordered(memory_taken());
+    OrderEvent written{.what = OrderEvent::What::Written, .object = g_memory};
+    written.bytes = 400;
+    if (told) recorder.ordered(written);
+    recorder.submitted(task(1, kA, "aclnnNeg", read));
+    EXPECT_EQ(recorder.findings().empty(), told);
+  }
+}
+
+TEST(SanitizerRecorder, BlocksThatAGraphTakes) {
+  const auto read = argument(view(0, {100}, {1}), Direction::In);
+  for (const bool told : {false, true}) {
+    Recorder recorder((1u << kKinds) - 1);
+    recorder.ordered(memory_taken());
+    OrderEvent block{.what = OrderEvent::What::BlockTaken, .object = g_memory};
+    recorder.ordered(block);  // nobody has told of blocks: the allocation stays whole, and unwritten
+    recorder.block(g_memory, true);
+    recorder.block(g_memory, false);
+    if (told) recorder.ordered(block);
+    recorder.submitted(task(1, kA, "aclnnNeg", read));
+    EXPECT_EQ(recorder.findings().empty(), told);
+  }
+}
+
 std::string described(const void*, uint64_t value) { return value ? "FLOAT[" + std::to_string(value) + "]" : ""; }
 
 TEST(SanitizerRecorder, HandlesThatAreLeft) {
