@@ -79,8 +79,11 @@ struct OrderEvent {
     Allocated,      ///< `bytes` of memory at `object` (as this process touches it); `name`: "device", "mapped", "host"
     Freed,          ///< it goes
     Shared,         ///< other processes may write to the allocation that holds `object`
-    HostAccess,     ///< strict mode: code of the host touched memory of the device, and the process is about to end
-    OutOfReach,     ///< a call is refused, or told of, since it reaches out of its memory: `text` says how
+    Filled,         ///< a model is about to write `bytes` at `object`
+    BlockTaken,     ///< a model takes memory at `object` from the client's allocator, which tells nobody
+    BlockGivenBack,
+    HostAccess,  ///< strict mode: code of the host touched memory of the device, and the process is about to end
+    OutOfReach,  ///< a call is refused, or told of, since it reaches out of its memory: `text` says how
   };
   What what;
   const void* object = nullptr;

@@ -9,6 +9,7 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/memory.h"
+#include "device/observer.h"
 #include "device/stream.h"
 #include "ge/async_runs.h"
 #include "ge/device_scope.h"
@@ -346,7 +347,12 @@ void give_memory(Tensor& tensor, size_t bytes, const std::shared_ptr<Allocator>&
   MemBlock* block = allocator->Malloc(want);
   if (!block || !block->GetAddr())
     throw Error(code::kRtMemoryAllocation, "the allocator of the stream has no {} bytes for an output", want);
-  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes, [allocator, block](uint8_t*) { block->Free(); });
+  using What = updraft::OrderEvent::What;
+  updraft::observe_order({.what = What::BlockTaken, .object = updraft::host_address(block->GetAddr())});
+  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes, [allocator, block](uint8_t* at) {
+    updraft::observe_order({.what = What::BlockGivenBack, .object = updraft::host_address(at)});
+    block->Free();
+  });
 }
 
 void describe_output(Tensor& tensor, const ir::Known& known) {
@@ -453,7 +459,9 @@ void SessionImpl::run_once(uint32_t id, const std::shared_ptr<Compiled>& graph, 
     const size_t bytes = static_cast<size_t>(ir::count_of(made.dims)) * updraft::size_of(made.dtype);
     if (!outputs[i].GetData()) {
       give_memory(outputs[i], bytes, allocator_of(handle), model.device());
-      if (bytes) std::memcpy(updraft::host_address(outputs[i].GetData()), updraft::host_address(made.data), bytes);
+      void* to = updraft::host_address(outputs[i].GetData());
+      if (bytes) std::memcpy(to, updraft::host_address(made.data), bytes);
+      updraft::observe_order({.what = updraft::OrderEvent::What::Filled, .object = to, .bytes = bytes});
     }
     describe_output(outputs[i], {made.dtype, made.dims});
   }

@@ -30,6 +30,29 @@ std::string range_text(const TensorDesc& desc) {
   return text.empty() ? text : fmt::format(" in the range [{}]", text);
 }
 
+void observe_filled(const Buffer& buffer, const Dims* dims, DType dtype) {
+  if (!buffer.data) return;
+  size_t bytes = buffer.bytes;
+  if (dims) bytes = std::min(bytes, static_cast<size_t>(count_of(*dims)) * size_of(dtype));
+  observe_order({.what = OrderEvent::What::Filled, .object = host_address(buffer.data), .bytes = bytes});
+}
+
+/// Observers hear of what will be written when the work is submitted, since what reads it may be submitted before it
+/// runs.
+void observe_results(const Execution& execution) {
+  const Program* program = execution.program.get();
+  for (size_t i = 0; i < execution.outputs.size(); ++i) {
+    const Known* known = program ? &program->outputs[i] : nullptr;
+    observe_filled(execution.outputs[i], known && known->dims ? &*known->dims : nullptr,
+                   known ? known->dtype : DType::Undefined);
+  }
+  if (!program) return;
+  for (const Step& step : program->steps)
+    for (const StepTensor& t : step.outputs)
+      if (!t.absent && t.place.area == Place::Area::Input)
+        observe_filled(execution.inputs[t.place.index], &t.dims, t.dtype);
+}
+
 /// True where sizes are known, and no graph but this one may want the constants.
 bool has_one_program(const Model& model) {
   return model.subgraphs.empty() &&
@@ -146,6 +169,8 @@ void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) 
     else find_kept(*execution);
   }
   execution->stream = &stream;
+  if (watched()) [[unlikely]]
+    observe_results(*execution);
   if (collectives_) submit_parts(execution, stream);
   else stream.submit(new ExecuteTask(shared_from_this(), std::move(execution), stream));
 }

@@ -42,7 +42,7 @@ std::optional<Piece> Allocations::remove(uintptr_t at, std::shared_ptr<Site> sit
   return piece;
 }
 
-void Allocations::block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site) {
+void Allocations::block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site, bool untold) {
   const Piece* all = holding(live_, at);
   if (!all || all->pool) return;
   if (captured) {
@@ -61,6 +61,7 @@ void Allocations::block_taken(uintptr_t at, uint64_t serial, bool captured, std:
   unwritten_.add(at, end);
   Piece block{{at, end}, all->client + (at - all->bytes.begin), all->device};
   block.block = true;
+  block.untold = untold;
   block.born = serial;
   block.made = std::move(site);
   blocks_[at] = std::move(block);
@@ -99,7 +100,7 @@ uintptr_t Allocations::next_block(Range bytes) const {
   if (std::prev(next)->second.bytes.end <= bytes.begin) return 0;
   // Freed blocks may be many, so the search ends where the bytes do.
   for (auto it = next; it != blocks_.end() && it->first < bytes.end; ++it)
-    if (it->second.live) return it->first;
+    if (it->second.live && !it->second.untold) return it->first;
   return 0;
 }
 

@@ -20,6 +20,7 @@ struct Piece {
   int32_t device = -1;   ///< -1: memory of the host
   bool block = false;    ///< of a caching allocator
   bool live = true;
+  bool untold = false;  ///< a block whose end may not be told
   bool mapped = false;  ///< to addresses that were reserved: tensors may reach into the next one
   bool pool = false;    ///< of captured graphs: who uses it when, the graphs know, and blocks are none
   uint64_t born = 0;    ///< Work::serial of that time
@@ -36,8 +37,8 @@ class Allocations {
   void forget(Range bytes);
   /// A caching allocator gives out, or takes back, memory from `at` on. How much it is nobody says: it ends where the
   /// next block is that is in use. `captured`: while a graph is captured, whose replays use the memory after it was
-  /// given back.
-  void block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site);
+  /// given back. `untold`: its end may not be told, so it is in no other block's way.
+  void block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site, bool untold = false);
   void block_freed(uintptr_t at, std::shared_ptr<Site> site);
 
   /// The allocation that holds the byte, dead ones as well where nothing is there now.

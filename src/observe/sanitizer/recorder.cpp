@@ -222,6 +222,8 @@ void Recorder::task_begun(const TaskEvent& task) {
     work->name = named(task.name);
     work->touched.clear();
     look_at(task, work, false);
+    for (const Touched& touched : work->touched)  // inputs that the graph updates
+      if (touched.written) allocations_.written(touched.reach);
     return;
   }
   const auto found = waiting_.find(task.id);
@@ -491,6 +493,15 @@ void Recorder::ordered(const OrderEvent& event) {
     case What::Freed: freed(event); break;
     case What::HostAccess: break;
     case What::Shared: allocations_.shared(reinterpret_cast<uintptr_t>(event.object)); break;
+    case What::Filled: {
+      const auto at = reinterpret_cast<uintptr_t>(event.object);
+      allocations_.written({at, at + event.bytes});
+      break;
+    }
+    case What::BlockTaken:
+      allocations_.block_taken(reinterpret_cast<uintptr_t>(event.object), ++serial_, captures_ > 0, site(), true);
+      break;
+    case What::BlockGivenBack: allocations_.block_freed(reinterpret_cast<uintptr_t>(event.object), site()); break;
     case What::OutOfReach: {
       if (!wants(Kind::OutOfBounds)) break;
       Finding f{.kind = Kind::OutOfBounds, .second = Side{}, .detail = event.text};
