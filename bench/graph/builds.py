@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 NODES = (1000, 2500, 5000, 10000, 25000, 50000)
 BUILDS = ("resnet50-b1", "bert-b1", "mobilenet-v3-b1")
+BATCHES = {"resnet50-b1": "input.1:-1,3,224,224", "mobilenet-v3-b1": "input.1:-1,3,224,224"}  # models whose batch may change
+SIZES = (1, 2, 3, 5, 8)  # of the batch: the first belongs to the build, the others are new ones
 
 
 def atc(model, output, *more):
@@ -61,7 +63,7 @@ def load(om, sizes):
     reading, before = time.perf_counter() - start, resident()
     start, cpu = time.perf_counter(), time.process_time()
     model = OfflineModel(om)
-    told = {"load_s": time.perf_counter() - start - reading, "load_cpu_s": time.process_time() - cpu, "load_bytes": resident() - before, "runs_s": []}
+    told = {"load_s": time.perf_counter() - start - reading, "load_cpu_s": time.process_time() - cpu, "load_bytes": resident() - before, "runs_s": [], "runs_cpu_s": []}
     for size in sizes.split(",") if sizes else [""]:
         feeds, given = {}, {}
         for i, name in enumerate(model.inputs):
@@ -69,9 +71,10 @@ def load(om, sizes):
             dtype = model.input_type(i)
             feeds[name] = np.ones(dims, dtype)
             given[name] = dims
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         model.run(feeds, sizes=given if size else None)
         told["runs_s"].append(time.perf_counter() - start)
+        told["runs_cpu_s"].append(time.process_time() - cpu)
     told["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps(told))
 
@@ -127,6 +130,16 @@ def measure_growth(command):
     write("graph-growth", lines, {"machine": before, "command": command, "rows": rows})
 
 
+def new_sizes(name):
+    """CPU seconds of the first build (atc, load, what the first run does beside running) and of a new size beside running, of each."""
+    from bench.graph.models import path_of
+    with tempfile.TemporaryDirectory() as folder:
+        _, cpu, _ = atc(path_of(name), f"{folder}/om", f"--input_shape={BATCHES[name]}")
+        told = child("load", f"{folder}/om.om", ",".join(f"{size},{size},{size}" for size in SIZES))
+    spent = [told["runs_cpu_s"][at] - min(told["runs_cpu_s"][at + 1:at + 3]) for at in range(0, 3 * len(SIZES), 3)]
+    return {"first_cpu_s": cpu + told["load_cpu_s"] + spent[0], "sizes_cpu_s": dict(zip(SIZES[1:], spent[1:]))}
+
+
 def measure_builds(command, threads):
     from bench.graph.models import CLIENT, make, path_of
     from bench.measure import heading, machine, write
@@ -138,12 +151,19 @@ def measure_builds(command, threads):
             told = child("load", f"{folder}/om.om", "")
         done = subprocess.run([CLIENT, __file__, "peer", name, str(threads)], capture_output=True, text=True, check=True)
         rows[name] = {"compile_s": seconds, "compile_cpu_s": cpu, "atc_bytes": used, **told, "peer_bytes": json.loads(done.stdout.splitlines()[-1])["peak_bytes"]}
+        rows[name]["sizes"] = new_sizes(name) if name in BATCHES else None
         print(name, rows[name], flush=True)
     lines = [heading(before, command), "", "| model | atc, s | its CPU time, s | load beyond reading, s | its CPU time, s | peak memory of load and run, MiB | onnxruntime CPU, MiB | ours / peer "
              "(lower is better) |", "|---|---|---|---|---|---|---|---|"]
     for name, r in rows.items():
         lines.append(f"| {name} | {r['compile_s']:.2f} | {r['compile_cpu_s']:.2f} | {r['load_s']:.2f} | {r['load_cpu_s']:.2f} | {r['peak_bytes'] / 2**20:.0f} | {r['peer_bytes'] / 2**20:.0f} | "
                      f"{r['peak_bytes'] / r['peer_bytes']:.2f} |")
+    lines += ["", "| model with any batch | first build (atc, load, first run beyond running), CPU, s | "
+              + " | ".join(f"batch {size}, ms (of the first build)" for size in SIZES[1:]) + " |", "|---|---|" + "---|" * (len(SIZES) - 1)]
+    for name, r in rows.items():
+        if r["sizes"]:
+            first = r["sizes"]["first_cpu_s"]
+            lines.append(f"| {name} | {first:.2f} | " + " | ".join(f"{t * 1e3:.0f} ({t / first:.0%})" for t in r["sizes"]["sizes_cpu_s"].values()) + " |")
     write("graph-builds", lines, {"machine": before, "command": command, "rows": rows})
 
 

@@ -101,6 +101,43 @@ def products_between_ranks():
     return sum(got, []), sum(want, [])
 
 
+@program
+def second_forms_of_products_between_ranks():
+    """Rows of all and rows of the sum by the calls that also take matrices of eight bits."""
+    group = dist.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(dist.get_rank())
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+
+    def f(x, w, bias, whole, weights, by_row, by_column):
+        gathered = torch_npu.npu_all_gather_quant_mm(x + 1, w, group, ranks, bias=bias)
+        alone = torch_npu.npu_all_gather_quant_mm(x, w, group, ranks, gather_output=False)
+        scattered = torch_npu.npu_quant_mm_reduce_scatter(x, w, group, ranks)
+        small = torch_npu.npu_all_gather_quant_mm(whole, weights, group, ranks, x1_scale=by_row, x2_scale=by_column, y_dtype=5)
+        parts = torch_npu.npu_quant_mm_reduce_scatter(whole, weights, group, ranks, x1_scale=by_row, x2_scale=by_column, y_dtype=5)
+        return [gathered[0] * 2, gathered[1], alone[0], scattered[0] - 1, small[0] + 1, parts[0]]
+
+    def numbers(*shape):
+        return torch.randint(-99, 99, shape, generator=torch.Generator().manual_seed(7 + rank), dtype=torch.int8).npu()
+
+    x, w = own(4, 32).half(), own(32, 16).half()
+    whole, weights, by_row, by_column = numbers(4, 32), numbers(32, 16), own(4, 1).abs() + 0.5, own(1, 16).abs() / 100 + 0.01
+    bias = own(16).half()
+    got, want = both(f, x, w, bias, whole, weights, by_row, by_column)
+    rows, numbers_of_all, scales = rows_of_ranks(x), rows_of_ranks(whole.float()), rows_of_ranks(by_row)
+    mine = slice(2 * rank, 2 * rank + 2)
+    said = [((rows + 1) @ w.float() + bias.float()) * 2, rows + 1, rows @ w.float(), sum_of_ranks(x.float() @ w.float())[mine] - 1,
+            numbers_of_all @ weights.float() * scales * by_column + 1, sum_of_ranks(whole.float() @ weights.float() * by_row * by_column)[mine]]
+    for one in (*got, *want):  # said once more by torch
+        for made, true in zip(one, said, strict=True):
+            assert made.shape == true.shape and (made.float() - true).abs().max() <= 0.02 * true.abs().max()
+    return sum(got, []), sum(want, [])
+
+
+def rows_of_ranks(x):
+    all_rows = [torch.empty_like(x, dtype=torch.float32) for _ in range(dist.get_world_size())]
+    dist.all_gather(all_rows, x.float())
+    return torch.cat(all_rows)
+
+
 def sum_of_ranks(x):
     x = x.clone()
     dist.all_reduce(x)

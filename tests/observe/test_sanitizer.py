@@ -75,6 +75,38 @@ def test_operands_of_operators_on_the_cpu(tmp_path):
     assert found == [] and "100.0 % ok (2 ok)" in said
 
 
+COMPILED = """
+    import torch, torch_npu, torchair
+    from torchair.configs.compiler_config import CompilerConfig
+
+    def f(kept, x):
+        kept.copy_(x * 2)
+        return x + 1
+
+    fast, found = (torch.compile(g, backend=torchair.get_npu_backend(compiler_config=CompilerConfig()), dynamic=False)
+                   for g in (f, lambda x: torch.nonzero(x > 0)))
+    for _ in range(2):
+        kept = torch.empty(300, 300, device="npu")
+        one = fast(kept, torch.ones(300, 300, device="npu"))
+        total = (one + 1).sum() + kept.sum()
+        gone = [torch.ones(90000, 2, dtype=torch.int64, device="npu") for _ in range(3)]
+        del gone  # results are put where freed ones were
+        places = found(one)
+        total = total + places.sum()
+        host = torch.empty(300, 300, pin_memory=True)
+        host.copy_(one, non_blocking=True)
+        torch.npu.synchronize()
+        print(float(total), places.cpu().shape, one.cpu().sum(), kept.cpu().sum())
+"""
+
+
+def test_what_a_compiled_graph_writes_is_written(tmp_path):
+    """Its results, what it updates in place and what has the size that its values say."""
+    said, found, _ = python(tmp_path, COMPILED)
+    assert found == [], said[-3000:]
+    assert "torch.Size([90000, 2])" in said
+
+
 # --- C ----------------------------------------------------------------------------------------------------------------
 C_FAULTS = {
     "write_read": "race", "read_write": "race", "write_write": "race", "event_too_early": "race", "no_notify": "race",

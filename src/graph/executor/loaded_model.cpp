@@ -139,18 +139,26 @@ void LoadedModel::check(Execution& execution) const {
   }
 }
 
-/// Nodes are told of when they run, by when others may have been told that they read the results.
+/// Nodes are told of when they run, by when others may have been told that they read the results, or what a model
+/// updates in place.
 void LoadedModel::tell_of_results(const Execution& execution, const Stream& stream) const {
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const Buffer& buffer = execution.outputs[i];
-    if (!buffer.data) continue;  // the model's own memory
+  const auto tell = [&](const Buffer& buffer, size_t bytes) {
+    if (!buffer.data) return;  // the model's own memory
     OrderEvent event{.what = OrderEvent::What::Written, .object = host_address(buffer.data), .client = buffer.data};
     event.device = device_.index();
     event.stream = stream.id();
-    event.bytes = outputs_[i].known() ? static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype)
-                                      : buffer.bytes;
+    event.bytes = bytes;
     tell_order(event);
-  }
+  };
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    tell(execution.outputs[i], outputs_[i].known()
+                                   ? static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype)
+                                   : execution.outputs[i].bytes);
+  if (!execution.program) return;
+  for (const Step& step : execution.program->steps)
+    for (const StepTensor& t : step.outputs)
+      if (!t.absent && t.place.area == Place::Area::Input)
+        tell(execution.inputs[t.place.index], execution.inputs[t.place.index].bytes);
 }
 
 void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) {
