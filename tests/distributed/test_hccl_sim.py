@@ -76,7 +76,7 @@ def test_scaling_to_16384_ranks(tmp_path):
     assert re.fullmatch(r"level0:NA;level1:[\w-]+", out["choice"]["HCCL_ALGO"])
     # what is written describes the cluster again
     (tmp_path / "again.json").write_text(json.dumps(out["cluster"]))
-    assert "16384 ranks" in sim("--cluster", tmp_path / "again.json")
+    assert "16384 ranks" in sim("--cluster", tmp_path / "again.json", "--bytes", "64K")
 
 
 def test_what_if(tmp_path):

@@ -61,7 +61,7 @@ def test_a_trusted_network(tmp_path):
 
 def test_different_secrets(tmp_path):
     """Who knows the table alone does not get in, and the others go on waiting for the right one."""
-    own = [{"UPDRAFT_HCCL_SECRET": "sixteen bytes at least", "UPDRAFT_HCCL_CONNECT_TIMEOUT": 5}, {"UPDRAFT_HCCL_TRUST_NETWORK": 1}]
+    own = [{"UPDRAFT_HCCL_SECRET": "sixteen bytes at least", "UPDRAFT_HCCL_CONNECT_TIMEOUT": 3}, {"UPDRAFT_HCCL_TRUST_NETWORK": 1}]
     said = run(tmp_path, [two_servers()] * 2, own)
     assert "does not know the key" in said[1] and "UPDRAFT_HCCL_SECRET" in said[1], said
     assert "rank 1" in said[0] and "did not join" in said[0], said
@@ -76,7 +76,7 @@ def test_different_tables(tmp_path):
     """The rank with the wrong one is told at once, and what to look at."""
     other = template_one(2)
     other["server_list"][0]["server_id"] = "10.0.0.77"
-    said = run(tmp_path, [template_one(2), other], [{"UPDRAFT_HCCL_CONNECT_TIMEOUT": 5}, {}])
+    said = run(tmp_path, [template_one(2), other], [{"UPDRAFT_HCCL_CONNECT_TIMEOUT": 3}, {}])
     assert "EI0015" in said[1] and "another rank table" in said[1], said
 
 
