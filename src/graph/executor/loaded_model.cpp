@@ -147,8 +147,8 @@ void LoadedModel::tell_of_results(const Execution& execution, const Stream& stre
     OrderEvent event{.what = OrderEvent::What::Written, .object = host_address(buffer.data), .client = buffer.data};
     event.device = device_.index();
     event.stream = stream.id();
-    event.bytes = outputs_[i].known() ? static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype)
-                                      : buffer.bytes;
+    event.bytes =
+        outputs_[i].known() ? static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype) : buffer.bytes;
     tell_order(event);
   }
 }
