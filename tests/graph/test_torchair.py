@@ -58,6 +58,14 @@ def test_memory_that_a_graph_takes_is_no_fault(tmp_path):
     assert done.returncode == 0 and json.loads(report.read_text())["findings"] == [], done.stderr[-3000:]
 
 
+@pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="takes a minute: a full collection of garbage must come while a graph is traced")
+def test_garbage_of_compilations_is_no_fault(tmp_path):
+    report = tmp_path / "report.json"
+    done = subprocess.run([pathlib.Path(sys.executable).with_name("updraft"), "run", "--sanitize", "--sanitize-report", report, sys.executable, "-W", "ignore",
+                           "-m", "tests.graph.torchair_programs"], capture_output=True, text=True, timeout=1000)
+    assert done.returncode == 0 and json.loads(report.read_text())["findings"] == [], done.stderr[-3000:]
+
+
 @pytest.mark.timeout(1300)
 def test_cases_of_the_wheel():
     """The 811 cases that the wheel's converters declare, a ninth of them in the short form."""

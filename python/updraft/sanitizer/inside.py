@@ -7,6 +7,7 @@ library (src/observe/sanitizer/torch_hooks.cpp).
 import builtins
 import contextlib
 import ctypes
+import gc
 import os
 import sys
 
@@ -57,8 +58,29 @@ def watch():
             one.fire_callbacks, one.add_callback = functions[one], adding(one)
         builtins.__import__ = library.updraft_sanitizer_import(builtins.__import__, torch_npu)
     torch_npu._C._activate_npu_trace(0)
+    library.updraft_sanitizer_now.restype = ctypes.c_uint64
+    library.updraft_sanitizer_blocks.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64)
     _state["library"] = library
+    gc.callbacks.append(_collected)
     _watch_fallbacks()
+
+
+def _collected(phase, info):
+    """torch_npu does not tell of all tensors that the collector frees while torch.compile traces: then we ask for what is in use."""
+    if phase != "stop" or info["generation"] < 2 or not info["collected"] or "torch._dynamo" not in sys.modules:
+        return
+    import torch_npu
+
+    if not torch_npu.npu.is_initialized() or torch_npu.npu._is_in_bad_fork():
+        return
+    since, used = _state["library"].updraft_sanitizer_now(), []
+    for segment in torch_npu.npu.memory_snapshot():
+        at = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] != "inactive":
+                used.append(at)
+            at += block["size"]
+    _state["library"].updraft_sanitizer_blocks((ctypes.c_void_p * len(used))(*used), len(used), since)
 
 
 @contextlib.contextmanager

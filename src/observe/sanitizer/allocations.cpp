@@ -73,6 +73,11 @@ void Allocations::block_freed(uintptr_t at, std::shared_ptr<Site> site) {
   found->second.freed = std::move(site);
 }
 
+void Allocations::keep_blocks(const std::set<uintptr_t>& used, uint64_t until) {
+  for (auto& [at, block] : blocks_)
+    if (block.live && block.born <= until && !used.contains(at)) block.live = false;
+}
+
 const Piece* Allocations::allocation_at(uintptr_t at) const {
   const Piece* piece = holding(live_, at);
   return piece ? piece : holding(dead_, at);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "device/intervals.h"
 #include "observe/sanitizer/runs.h"
@@ -39,6 +40,8 @@ class Allocations {
   /// given back.
   void block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site);
   void block_freed(uintptr_t at, std::shared_ptr<Site> site);
+  /// Of the blocks that were taken up to `until` no others are in use than these.
+  void keep_blocks(const std::set<uintptr_t>& used, uint64_t until);
 
   /// The allocation that holds the byte, dead ones as well where nothing is there now.
   const Piece* allocation_at(uintptr_t at) const;

@@ -82,6 +82,12 @@ void tell_block(const void* at, bool taken) {
   if (g_recorder) g_recorder->block(at, taken);
 }
 
+uint64_t blocks_now() { return g_recorder ? g_recorder->now() : 0; }
+
+void tell_blocks(std::span<void* const> blocks, uint64_t since) {
+  if (g_recorder) g_recorder->blocks_in_use(blocks, since);
+}
+
 bool tell_host_touched(const void* at, bool writes) { return g_recorder && g_recorder->host_touched(at, writes); }
 
 }  // namespace updraft::sanitizer

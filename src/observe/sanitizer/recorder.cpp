@@ -565,6 +565,18 @@ void Recorder::block(const void* at, bool taken) {
   take_block(at, taken, std::move(where), false);
 }
 
+uint64_t Recorder::now() {
+  std::lock_guard lock(mutex_);
+  return serial_;
+}
+
+void Recorder::blocks_in_use(std::span<void* const> blocks, uint64_t since) {
+  std::set<uintptr_t> used;
+  for (const void* at : blocks) used.insert(reinterpret_cast<uintptr_t>(at));
+  std::lock_guard lock(mutex_);
+  allocations_.keep_blocks(used, since);
+}
+
 void Recorder::take_block(const void* at, bool taken, std::shared_ptr<Site> site, bool written) {
   const auto address = reinterpret_cast<uintptr_t>(at);
   if (!taken) return allocations_.block_freed(address, std::move(site));

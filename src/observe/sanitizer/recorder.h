@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,10 @@ class Recorder final : public Observer {
 
   /// A caching allocator of the client gives out, or takes back, a block; in the thread that asked for it.
   void block(const void* at, bool taken);
+  /// All blocks that are in use, seen after now() was `since`: those that were given out before and are none of them
+  /// have been taken back without a word.
+  void blocks_in_use(std::span<void* const> blocks, uint64_t since);
+  uint64_t now();
   /// The host touched memory of the device, and the process is about to end.
   void host_access(const void* at, int32_t device);
   /// Code of the host has touched a protected page, in whose thread this runs. False: it is none of ours.
@@ -98,7 +103,7 @@ class Recorder final : public Observer {
   uint64_t serial_ = 0;
   bool forked_ = false;
   bool has_blocks_ = false;  ///< a caching allocator tells of its blocks
-  int captures_ = 0;  ///< that have begun and not ended
+  int captures_ = 0;         ///< that have begun and not ended
   size_t prune_at_ = 1 << 14;
 };
 

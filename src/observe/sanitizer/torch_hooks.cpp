@@ -145,6 +145,13 @@ extern "C" UPDRAFT_API void* updraft_sanitizer_import(void* import, void* packag
   python().increment(g_package = static_cast<PyObject*>(package));
   return python().make_function(&g_methods[3], nullptr, nullptr);
 }
+/// A number that grows with what the library has seen, for updraft_sanitizer_blocks.
+extern "C" UPDRAFT_API uint64_t updraft_sanitizer_now() { return blocks_now(); }
+/// The blocks that torch_npu's allocator says are in use, asked for after updraft_sanitizer_now() gave `since`.
+extern "C" UPDRAFT_API void updraft_sanitizer_blocks(void** blocks, size_t count, uint64_t since) {
+  for (size_t i = 0; i < count; ++i) blocks[i] = updraft::host_address(blocks[i]);
+  tell_blocks({blocks, count}, since);
+}
 /// From now on torch_npu's events have functions of Python as well, which want no exception.
 extern "C" UPDRAFT_API void updraft_sanitizer_indirect() { g_direct = false; }
 /// Around torch_npu's copies of the operands of an operator that runs on the CPU.

@@ -495,6 +495,22 @@ TEST(SanitizerRecorder, BlocksThatAGraphTakes) {
   }
 }
 
+TEST(SanitizerRecorder, BlocksThatWentWithoutAWord) {
+  const auto write = argument(view(0, {100}, {1}), Direction::Out);
+  for (const bool asked : {false, true}) {
+    Recorder recorder((1u << kKinds) - 1);
+    recorder.ordered(memory_taken());
+    recorder.block(g_memory, true);
+    recorder.block(g_memory + 256, true);
+    recorder.block(g_memory, false);
+    const uint64_t since = recorder.now();
+    recorder.block(g_memory, true);  // now as large as both
+    if (asked) recorder.blocks_in_use({}, since);
+    recorder.submitted(task(1, kA, "aclnnNeg", write));
+    EXPECT_EQ(recorder.findings().empty(), asked);
+  }
+}
+
 std::string described(const void*, uint64_t value) { return value ? "FLOAT[" + std::to_string(value) + "]" : ""; }
 
 TEST(SanitizerRecorder, HandlesThatAreLeft) {
