@@ -46,6 +46,7 @@ enum Format : int {
   FORMAT_FRACTAL_NZ = 29,
   FORMAT_NCDHW = 30,
   FORMAT_NDC1HWC0 = 32,
+  FORMAT_FRACTAL_Z_3D = 33,
   FORMAT_RESERVED = -1,
 };
 

@@ -367,11 +367,17 @@ void describe_output(Tensor& tensor, const ir::Known& known) {
   for (size_t d = 0; d < known.dims->size(); ++d) tensor.SetShapeDim(d, (*known.dims)[d]);
 }
 
+/// Formats of a card's units. Here what is in them lies as its origin does; clients may say the sizes it has on a card.
+bool is_private(Format format) {
+  return format == FORMAT_NC1HWC0 || format == FORMAT_FRACTAL_Z || format == FORMAT_FRACTAL_NZ ||
+         format == FORMAT_NDC1HWC0 || format == FORMAT_FRACTAL_Z_3D;
+}
+
 /// `described`: what the graph says of the input.
 void describe_input(ir::Buffer& buffer, const Tensor& tensor, const ir::TensorDesc& described) {
   buffer.data = const_cast<uint8_t*>(tensor.GetData());
   buffer.dtype = static_cast<updraft::DType>(tensor.GetDataType());
-  bool as_described = described.known() && has_dims(tensor, described.dims);
+  bool as_described = described.known() && (has_dims(tensor, described.dims) || is_private(tensor.GetFormat()));
   if (!as_described) buffer.dims = dims_of(tensor);
   if (buffer.dtype == updraft::DType::Int4 && described.dtype == updraft::DType::Int32 && !buffer.dims.empty()) {
     buffer.dtype = updraft::DType::Int32;  // the words that its numbers lie in, as the graph has them

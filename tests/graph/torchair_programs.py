@@ -403,6 +403,61 @@ def latent_attention_and_what_experts_give_back():
 
 
 @program
+def parts_of_attention_and_pages_of_caches():
+    """Attention that several places computed parts of, tokens put into pages, and sums of quantised products."""
+    def f(lse, parts, key, value, keys, values, slots, blocked_keys, blocked_values, x1, x2, rows, columns):
+        put = torch_npu.npu_scatter_pa_kv_cache_functional if torch.compiler.is_compiling() else scattered
+        return [*torch_npu.npu_attention_update(list(lse), list(parts), 1), torch_npu.npu_attention_update(list(lse[:2]), [t.half() for t in parts[:2]], 0)[0] * 2,
+                *put(key, value, keys, values, slots, cache_mode="Norm"), *put(key, value, blocked_keys, blocked_values, slots, cache_mode="PA_NZ"),
+                torch_npu.npu_quant_matmul_reduce_sum(x1, x2, x1_scale=rows, x2_scale=columns) + 1]
+
+    def scattered(key, value, keys, values, slots, cache_mode):
+        keys, values = keys.clone(), values.clone()
+        torch_npu.npu_scatter_pa_kv_cache(key, value, keys, values, slots, cache_mode=cache_mode)
+        return keys, values
+
+    torch.manual_seed(16)
+    lse, parts = torch.randn(3, 5) * 3, torch.randn(3, 5, 16)
+    key, value, slots = torch.randn(4, 2, 16).half(), torch.randn(4, 2, 32).half(), torch.tensor([3, 0, 9, 6], dtype=torch.int32)
+    caches = [torch.zeros(3, 4, 2, 16).half(), torch.ones(3, 4, 2, 32).half(), torch.zeros(3, 2, 4, 16).half(), torch.ones(3, 4, 4, 16).half()]
+    x1, x2 = torch.randint(-99, 99, (3, 4, 32), dtype=torch.int8), torch.randint(-99, 99, (3, 32, 64), dtype=torch.int8)
+    rows, columns = torch.rand(3, 4), (torch.rand(64) / 99).bfloat16()
+    given = [t.npu() for t in (lse, parts, key, value, *caches[:2], slots, *caches[2:], x1, x2, rows, columns)]
+    torch.npu.config.allow_internal_format = True
+    given[10] = torch_npu.npu_format_cast(given[10], 29)  # eagerly it is taken in the product's own format alone
+    torch.npu.config.allow_internal_format = False
+    whole = lse.logsumexp(0)
+    want = [(parts * (lse - whole).exp()[..., None]).sum(0), whole]
+    for place, (k, v) in zip(slots.tolist(), zip(key, value)):
+        caches[0][place // 4, place % 4], caches[1][place // 4, place % 4] = k, v
+        caches[2][place // 4, :, place % 4], caches[3][place // 4, :, place % 4] = k.reshape(2, 16), v.reshape(4, 16)
+    product = ((x1.double() @ x2.double()) * rows[..., None] * columns).sum(0) + 1
+    got, eager = compiled(f)(*given), f(*given)
+    for made, true in zip([*got[:2], *got[3:]], [*want, *caches, product], strict=True):  # said once more by torch
+        assert (made.cpu().double() - true.double()).abs().max() <= (1e-2 * true.double().abs().max() if made.dtype == torch.bfloat16 else 1e-5)
+    return got, eager
+
+
+@program
+def weights_in_formats_of_the_units():
+    """What is cast to a private format before: its graph has other sizes of it than the call."""
+    def f(x, w, turned, image, filters):
+        return x @ w + 1, torch.nn.functional.linear(x, turned), torch.nn.functional.conv2d(image, filters) * 2
+
+    torch.manual_seed(17)
+    x, w, turned = torch.randn(4, 32).half(), torch.randn(32, 64).half(), torch.randn(48, 32).half()
+    image, filters = torch.randn(1, 16, 6, 6).half(), torch.randn(32, 16, 3, 3).half()
+    given = [t.npu() for t in (x, w, turned, image, filters)]
+    torch.npu.config.allow_internal_format = True
+    try:
+        own = [given[0], torch_npu.npu_format_cast(given[1], 29), torch_npu.npu_format_cast(given[2], 29), given[3], torch_npu.npu_format_cast(given[4], 4)]
+        assert [torch_npu.get_npu_format(own[i]).value for i in (1, 4)] == [29, 4]
+        return compiled(f)(*own), f(*given)
+    finally:
+        torch.npu.config.allow_internal_format = False
+
+
+@program
 def hints_and_spectra():
     """What is fetched ahead, and Fourier transforms, which torch has on the CPU alone. TorchAir makes a forward one of the inverse: that is told."""
     def f(x, w, signal, image):

@@ -170,11 +170,26 @@ def final_routing(x, w, scale, bias, *rest):
         y[to[i]] += (x[i].double() @ w[e].double()) * scale[e].double() * rows[i].double() * logit[i].double()
     return y
 
+def put_into_pages(key, keys, slots, value, values, *_):
+    keys, values = keys.clone(), values.clone()
+    for place, k, v in zip(slots.tolist(), key, value):
+        at = divmod(place, keys.shape[1])
+        keys[at], values[at] = k, v
+    return keys, values
+
+
+def attention_of_parts(lse, parts, _):
+    whole = torch.stack(lse).logsumexp(0)
+    return sum(part * (of - whole).exp()[:, None] for of, part in zip(lse, parts)), whole
+
+
 
 FUSED = {
     "MlaPrologV2WeightNz": mla_prolog_v2, "MlaPrologV3WeightNz": mla_prolog_v3,
     "GroupedMatmulFinalizeRoutingV2 GroupedMatmulFinalizeRoutingV3 GroupedMatmulFinalizeRoutingWeightNz GroupedMatmulFinalizeRoutingWeightNzV2": final_routing,
     "InterleaveRope": lambda x, cos, sin: turned_in_place(torch.cat([x[..., ::2], x[..., 1::2]], -1), x, cos, sin, 0)[0],
+    "AttentionUpdate": attention_of_parts, "ScatterPaKvCache": put_into_pages,
+    "QuantMatmulReduceSumWeightNz": lambda a, b, rows, columns, *_: ((a.double() @ b.double()) * rows[..., None] * columns).sum(0).bfloat16(),
     "ClippedSwiglu": clipped_swiglu, "DequantSwigluQuant DequantSwigluQuantV2": dequant_swiglu,
     "MaskedSoftmaxWithRelPosBias": lambda x, mask, bias, scale, precision: (scale * x + mask + bias).softmax(-1),
     "ApplyRotaryPosEmb ApplyRotaryPosEmbV2": turned_in_place, "RingAttentionUpdateV2": ring_update, "RingAttentionUpdate": lambda *a: ring_update(*a, a[-1]),

@@ -203,6 +203,7 @@ class Reader {
   TensorDesc desc(pbf_reader from) {
     const Depth depth(depth_);
     TensorDesc d;
+    Dims origin;
     while (from.next()) switch (from.tag()) {
         case kDescName: d.name = from.get_string(); break;
         case kDescType: d.dtype = type_of_proto(from.get_enum()); break;
@@ -217,10 +218,13 @@ class Reader {
           if (const auto* ranges = find<Attribute::IntegerLists>(one, "shape_range"))
             for (const auto& r : *ranges)
               if (r.size() == 2) d.ranges.emplace_back(r[0], r[1]);
+          if (const auto* dims = find<std::vector<int64_t>>(one, "origin_shape")) origin = *dims;
           break;
         }
         default: from.skip();
       }
+    // TorchAir leaves out the shape of what a private format holds, which is as its origin here
+    if (d.dims.empty()) d.dims = std::move(origin);
     d.origin_dims = d.dims;
     return d;
   }

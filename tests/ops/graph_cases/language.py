@@ -58,10 +58,22 @@ def add_attention(case, r):
         return [k_cache, c_cache, rope.float(), latent.float()]
     case("KvRmsNormRopeCache", kv, gamma, angle.cos(), angle.sin(), at[:, None], cache, r(2, 1, 6, 8), *[None] * 5, is_output_kv=True, want=cached)
 
+    key, value, slots = r(3, 2, 4), r(3, 2, 8), torch.tensor([5, 0, 2], dtype=torch.int32)
+
+    def paged(k, keys, at, v, values, *_):
+        keys, values = keys.clone(), values.clone()
+        for place, one, other in zip(at.tolist(), k, v):
+            keys[place // 3, place % 3], values[place // 3, place % 3] = one, other
+        return [keys, values]
+    case("ScatterPaKvCache", key, r(2, 3, 2, 4), slots, value, r(2, 3, 2, 8), *[None] * 3, want=paged)
+
 
 def add_quantised(case, r):
     def bytes_(*shape, low=-100, high=100, dtype=torch.int8):
         return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(7)).to(dtype)
+    many, weights = bytes_(3, 4, 16), bytes_(3, 16, 5)
+    case("QuantMatmulReduceSum", many, weights, const([0]), None, r(3, 4), r(5).bfloat16(), *[None] * 5, dtype=27, tolerance=1e-2,
+         want=lambda x, y, d, b, rows, columns, *_: ((x.double() @ y.double()) * rows[..., None] * columns).sum(0))
     a, w = bytes_(3, 16), bytes_(16, 5)
     scale, per_token = r(5, low=0.01, high=0.02), r(3, low=0.5, high=2.0)
     bias = bytes_(5, dtype=torch.int32)

@@ -112,4 +112,16 @@ IR_OP(MlaPrologV3, aclnnMlaPrologV3WeightNz, MLA_INPUTS, (InOut, kv_cache), (InO
 #undef MLA_FACTORS
 #undef MLA_INPUTS
 
+IR_OP(AttentionUpdate, aclnnAttentionUpdate, (Tensors, lse), (Tensors, go), (Out, output), (Out, lse_m),
+      (Int, update_type), (Int, sp)) {
+  op.require(sp == static_cast<int64_t>(lse.size()), "attribute sp is {}, lse has {} parts", sp, lse.size());
+  call(op, "aclnnAttentionUpdate", lse, go, update_type, output, lse_m);
+}
+IR_OP(ScatterPaKvCache, aclnnScatterPaKvCache, (In, key), (InOut, key_cache), (In, slot_mapping), (In, value),
+      (InOut, value_cache), (OptIn, compress_lens), (OptIn, compress_seq_offset), (OptIn, seq_lens),
+      (Text, cache_mode, "Norm"), (Text, scatter_mode, "None"), (Ints, strides, 1, 1), (Ints, offsets, 0, 0)) {
+  call(op, "aclnnScatterPaKvCache", key, key_cache, slot_mapping, value, value_cache, compress_lens,
+       compress_seq_offset, seq_lens, cache_mode, scatter_mode, strides, offsets);
+}
+
 }  // namespace updraft

@@ -139,4 +139,17 @@ IR_OP(GroupedMatmulFinalizeRouting, aclnnGroupedMatmulFinalizeRoutingV3, (In, x)
        transpose_w, group_list_type, nullptr, y);
 }
 
+IR_OP(QuantMatmulReduceSum, aclnnQuantMatmulReduceSumWeightNz, (In, x1), (In, x2), (In, dims), (OptIn, bias),
+      (OptIn, x1_scale), (OptIn, x2_scale), (OptIn, y_scale), (OptIn, x1_offset), (OptIn, x2_offset), (OptIn, y_offset),
+      (OptIn, x2_table), (Out, y), (Int, dtype), (Int, compute_type, -1), (Bool, transpose_x1, false),
+      (Bool, transpose_x2, false), (Int, group_size, -1), (Bool, keep_dims, false)) {
+  ir::want(op, "compute_type", compute_type, -1);
+  ir::want(op, "dtype", dtype, static_cast<int64_t>(DType::BFloat16));
+  op.require(!x2_table, "x2_table is given, which is not supported");
+  const std::vector<int64_t> sums = op.integers("dims", dims.handle);
+  op.require(sums == std::vector<int64_t>{0}, "dims is {}, want 0, the batches", fmt::join(sums, ","));
+  call(op, "aclnnQuantMatmulReduceSumWeightNz", x1, x2, x1_scale, x2_scale, y_scale, x1_offset, x2_offset, y_offset,
+       bias, transpose_x1, transpose_x2, group_size, sums, keep_dims, y);
+}
+
 }  // namespace updraft
