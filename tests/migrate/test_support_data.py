@@ -193,7 +193,7 @@ def test_tensorflow_table_follows_its_rules():
 
 
 def test_tensorflow_table_is_made_from_the_wheels(tmp_path):
-    """UPDRAFT_TF_PYTHON: a Python that has tensorflow-cpu 2.15.1; UPDRAFT_TF_WHEELS: the folder of tf_wheel_names.py."""
+    """UPDRAFT_TF_PYTHON: a Python that has tensorflow-cpu 2.15.1; UPDRAFT_TF_WHEELS: the folder of tf_wheel_names.py, with its three wheels."""
     python, wheels = os.environ.get("UPDRAFT_TF_PYTHON"), os.environ.get("UPDRAFT_TF_WHEELS")
     if not python or not wheels:
         pytest.skip("UPDRAFT_TF_PYTHON and UPDRAFT_TF_WHEELS name no TensorFlow 2.15.1 and no wheels of 2.6.5")
@@ -207,6 +207,37 @@ def test_tensorflow_table_is_made_from_the_wheels(tmp_path):
                           capture_output=True, text=True, timeout=60)
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "out.tsv").read_text() == (DATA / "tf_api.tsv").read_text()
+
+
+def used(table, column):
+    """{name: how often} of a table of tests/migrate/uses."""
+    lines = [line.split("\t") for line in (ROOT / "tests/migrate/uses" / table).read_text().splitlines() if not line.startswith("#")]
+    at = lines[0].index(column)
+    return {line[0]: int(line[at]) for line in lines[1:] if int(line[at])}
+
+
+@pytest.mark.parametrize("table, column, uses, most", [
+    ("guide.tsv", "guide", 111, 0.02), ("tf_models_official_2_6.tsv", "official/vision", 7287, 0.05),
+    ("tf_models_official_2_6.tsv", "official/nlp", 5863, 0.05)])
+def test_few_uses_of_tensorflow_are_under_analysis(tool, tmp_path, table, column, uses, most):
+    """A fifth is what a user may be left alone with; as few as there are now, nobody is to lose again."""
+    names = used(table, column)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a.py").write_text("import tensorflow as tf\n" + "".join(f"{name}\n" * n for name, n in names.items()))
+    done = tool("tf2npu", "-i", tmp_path / "p", "-o", tmp_path / "o", "-r", tmp_path / "r").stdout.decode()
+    total, analysing = (int(re.search(rf"1.In brief:.*{what}: (\d+)", done)[1]) for what in ("Total API", "Analysing"))
+    assert total == sum(names.values()) == uses
+    assert analysing <= most * total <= 0.2 * total
+
+
+def test_uses_are_those_of_the_wheel():
+    """UPDRAFT_TF_MODELS: tf_models_official-2.6.0-py2.py3-none-any.whl"""
+    wheel = os.environ.get("UPDRAFT_TF_MODELS")
+    if not wheel:
+        pytest.skip("UPDRAFT_TF_MODELS names no wheel of tf-models-official 2.6.0")
+    made = subprocess.run([sys.executable, ROOT / "tools/migrate_facts/tf_used.py", wheel, "official/vision", "official/nlp"],
+                          capture_output=True, text=True, timeout=120, check=True).stdout
+    assert made == (ROOT / "tests/migrate/uses/tf_models_official_2_6.tsv").read_text()
 
 
 @pytest.mark.parametrize("name", ["migration-support.md", "migration-support.zh.md"])
