@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "migrate/support/torch_api.h"
+
 namespace updraft::migrate::names {
 namespace {
 
@@ -316,7 +318,8 @@ Value Module::value(NodeId id, int depth) const {
       }
       if (!result && !scopes_.lookup(name, scope))
         for (const std::string& module : scopes_.wildcards())
-          if (module == "torch" && name == "cuda") result = {What::Api, "torch.cuda", false, false};
+          if (std::string whole = module + "." + std::string(name); comes_with_star(whole))
+            result = {What::Api, std::move(whole), false, false};
       break;
     }
     case Kind::Attribute: {

@@ -226,7 +226,7 @@ class Datasets {
       if (says_evaluation(name) || evaluated(name)) return true;
     }
     if (takes_evaluation(chain)) return true;
-    if (tree_.kind(up) == Kind::Return && function != kNone && evaluated_calls(function)) return true;
+    if (function != kNone && evaluated_calls(function)) return true;
     return made_of_evaluation(id);
   }
 
@@ -281,20 +281,20 @@ class Datasets {
     return (*identifiers_)[name];
   }
 
-  /// Whether what a function returns is given to evaluations alone: model.evaluate(pipeline(x)).
+  /// Whether an evaluation has what a function returns, alone or beside the training: model.evaluate(pipeline(x)),
+  /// def eval_input(): return pipeline(x).
   bool evaluated_calls(NodeId function) {
-    bool any = false;
     for (NodeId n : identifiers(s_.text(tree_.child(function, Field::Name)))) {
       const NodeId call = tree_.call_of(n);
-      if (call == kNone) continue;
-      const NodeId up = tree_.parent(call);
-      const bool one = takes_evaluation(call) ||
-                       (tree_.kind(up) == Kind::Assignment && (says_evaluation(s_.text(tree_.child(up, Field::Left))) ||
-                                                               evaluated(s_.text(tree_.child(up, Field::Left)))));
-      if (!one) return false;
-      any = true;
+      if (call == kNone || tree_.inside(n, function)) continue;
+      if (takes_evaluation(call)) return true;
+      const NodeId up = tree_.parent(call), caller = enclosing_function(tree_, call);
+      if (caller != kNone && says_evaluation(s_.text(tree_.child(caller, Field::Name)))) return true;
+      if (tree_.kind(up) == Kind::Assignment &&
+          (says_evaluation(s_.text(tree_.child(up, Field::Left))) || evaluated(s_.text(tree_.child(up, Field::Left)))))
+        return true;
     }
-    return any;
+    return false;
   }
 
   /// from_tensor_slices((x_test, y_test)).batch(n), tfds.load(name, split="test").batch(n),
