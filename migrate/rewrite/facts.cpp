@@ -21,22 +21,6 @@ namespace {
 
 using source::is_name_byte;
 
-/// Names about which the support lists say nothing on purpose: types, constants, what other rules are about.
-bool outside_lists(std::string_view api) noexcept {
-  for (std::string_view p :
-       {"torch.cuda", "torch.npu", "torch.backends", "torch.version", "torch.ops", "torch.classes", "torch._C",
-        "torch.dtype", "torch.Size", "torch.types", "torch.torch_version", "torch.testing", "torch.fx", "torch.hub",
-        "torch.special", "torch.mps", "torch.mlu", "torch.musa", "torch.hpu", "torch.xla", "torch.mtia", "torch.xpu",
-        "torch.package", "torch.utils.cpp_extension",
-        // what torch_npu has by torch's own code, seen to run
-        "torch.accelerator", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.clear_autocast_cache",
-        "torch.is_autocast_enabled", "torch.set_autocast_enabled", "torch.is_autocast_cpu_enabled",
-        "torch.get_autocast_dtype", "torch.get_device_module", "torch.distributed.device_mesh",
-        "torch.distributed.init_device_mesh", "torch.onnx", "torch.jit"})
-    if (rules::under(api, p)) return true;
-  return api.find("._") != std::string_view::npos;
-}
-
 struct Verdict {
   bool said = false;  ///< something is to be reported
   TorchApi api;

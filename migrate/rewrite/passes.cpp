@@ -9,6 +9,7 @@
 #include "migrate/rewrite/hints.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {
 

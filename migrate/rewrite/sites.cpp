@@ -54,20 +54,6 @@ bool Sites::kept(NodeId node) const {
   return line != kept_lines_.end() && line->begin <= tree()[node].end;
 }
 
-bool of_torch(std::string_view module) noexcept {
-  for (std::string_view p : {"torch",     "torchvision",  "torchaudio",
-                             "torchtext", "transformers", "accelerate",
-                             "timm",      "diffusers",    "pytorch_lightning",
-                             "lightning", "apex",         "fairseq",
-                             "mmcv",      "mmengine",     "detectron2",
-                             "deepspeed", "ignite",       "torchmetrics",
-                             "fastai",    "peft",         "trl",
-                             "monai",     "kornia",       "torch_geometric",
-                             "megatron",  "colossalai"})
-    if (rules::under(module, p)) return true;
-  return false;
-}
-
 namespace {
 
 /// Under `if TYPE_CHECKING:` nothing is imported.

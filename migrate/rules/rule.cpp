@@ -47,6 +47,7 @@ Renaming renaming(const Rule& rule, std::string_view name) {
     r.from = part;
     r.to = twin.npu;
     r.note = {std::string(twin.note.en), std::string(twin.note.zh)};
+    r.to_class = twin.is_class;
     return r;
   }
   r.known = name.size() == r.from.size();

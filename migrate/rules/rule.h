@@ -104,9 +104,10 @@ std::vector<Rule> load(std::string_view text, const std::string& source);
 
 /// What a rule on APIs makes of a name that it applies to.
 struct Renaming {
-  std::string from, to;  ///< `from` is the part of the name that is exchanged; `to` empty: there is nothing to take
-  bool known = true;     ///< false: the table does not have the name
-  Text note;             ///< of the table
+  std::string from, to;   ///< `from` is the part of the name that is exchanged; `to` empty: there is nothing to take
+  bool known = true;      ///< false: the table does not have the name
+  bool to_class = false;  ///< `from` is a module and `to` a class, from which nothing can be imported
+  Text note;              ///< of the table
 };
 Renaming renaming(const Rule& rule, std::string_view name);
 

@@ -140,6 +140,26 @@ def test_every_rule_says_what_it_is_about():
     assert all(row[1] and row[2] for row in rows("rules.tsv"))
 
 
+def test_what_the_engine_knows_of_names_is_data():
+    """names.tsv and torch_cuda.tsv say it, not comparisons in code."""
+    table = rows("names.tsv")
+    assert {role for _, role, _ in table} == {"outside", "package", "framework", "module"} and all(why for *_, why in table)
+    code = "".join(path.read_text() for folder in ("rewrite", "names", "run") for path in (ROOT / "migrate" / folder).rglob("*.cpp"))
+    single = {name for name, *_ in table if name.count(".") > 1} | {row[2] for row in rows("torch_cuda.tsv") if row[5]}
+    assert "torch.npu.mstx" in single and [name for name in sorted(single) if f'"{name}"' in code] == []
+
+
+def test_no_part_of_the_grammar_is_named_in_vain():
+    """Kinds and fields of the syntax tree that no code asks for."""
+    head = (ROOT / "migrate/syntax/tree.h").read_text()
+    code = "".join(path.read_text() for path in (ROOT / "migrate").rglob("*.cpp"))
+    kinds = re.findall(r"X\((\w+), \"", head)
+    fields = re.findall(r"^  (\w+),$", head.partition("enum class Field")[2].partition("};")[0], re.M)
+    assert len(kinds) > 80 and len(fields) > 15
+    assert [k for k in kinds if f"Kind::{k}" not in code and f"Kind::{k}" not in head] == []
+    assert [f for f in fields if f != "None" and f"Field::{f}" not in code and f"Field::{f}" not in head] == []
+
+
 def test_aliases_lead_to_rows():
     listed = {row[0] for row in rows("torch_api.tsv")}
     for alias, api in rows("torch_alias.tsv"):
