@@ -54,17 +54,7 @@ bool leaves(const Sites& s, NodeId argument, std::vector<std::pair<NodeId, Tenso
   }
 }
 
-const rules::Rule& rule() {
-  static const rules::Rule made = [] {
-    rules::Rule r;
-    r.id = "PT116";
-    r.message = {
-        "torch_npu refuses its tensor types as the default type: set_default_device and set_default_dtype say the same",
-        "torch_npu 不接受将 NPU 张量类型设为默认类型：改用 set_default_device 与 set_default_dtype，含义相同"};
-    return r;
-  }();
-  return made;
-}
+const rules::Rule& rule() { return rules::coded("PT116"); }
 
 void convert(Sites& s, NodeId call, bool other_types) {
   const syntax::Tree& tree = s.tree();
@@ -159,14 +149,12 @@ Finding& missing(Sites& s, const rules::Rule& rule, const rules::Renaming& r, No
   if (f.category != Category::Change) {
     if (const CudaTwin twin = cuda_twin(f.api); !twin.npu.empty()) {
       f.suggestion = twin.npu;
-      f.message.en += "; the NPU's own is " + f.suggestion;
-      f.message.zh += "；NPU 对应接口为 " + f.suggestion;
+      f.message += rules::told("api.own", {f.suggestion});
     }
     return f;
   }
   f.category = Category::Unsupported;
-  f.message = {r.from + " has no counterpart on NPU" + (r.note.en.empty() ? "" : ": " + r.note.en),
-               r.from + " 在 NPU 上没有对应接口" + (r.note.zh.empty() ? "" : "：" + r.note.zh)};
+  f.message = r.note.empty() ? rules::told("api.missing", {r.from}) : rules::told("api.missing_note", {r.from, r.note});
   return f;
 }
 

@@ -175,15 +175,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   settled(s.findings);
   for (NodeId error : s.tree().errors()) {
     if (cython) break;
-    static const rules::Rule rule = [] {
-      rules::Rule r;
-      r.id = "PY001";
-      r.category = Category::Failure;
-      r.message = {
-          "the grammar does not know what stands here (syntax newer than Python 3.12, or an error): edited around",
-          "语法解析器无法识别此处（高于 Python 3.12 的语法或语法错误）：已跳过，其余部分照常处理"};
-      return r;
-    }();
+    static const rules::Rule& rule = rules::coded("PY001");
     s.add(rule, error, Confidence::Certain);
   }
   std::stable_sort(s.findings.begin(), s.findings.end(),

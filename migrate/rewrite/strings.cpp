@@ -457,7 +457,7 @@ bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
   if (!tree.says_npu()) return false;  // most sources; a table of devices may have very many neighbours
   const auto speaks = [&](NodeId part) {
     for (NodeId n = part; part != kNone && n < tree[part].last; ++n) {
-      if (tree.kind(n) == Kind::Identifier && tree.text(n).find("npu") != std::string_view::npos) return true;
+      if (tree.kind(n) == Kind::Identifier && names::says_npu(tree.text(n))) return true;
       if (tree.kind(n) == Kind::StringContent && (tree.text(n) == "npu" || tree.text(n).starts_with("npu:")))
         return true;
     }

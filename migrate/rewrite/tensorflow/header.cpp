@@ -30,15 +30,7 @@ class Header {
           (bound(s_.npu()) ? "" : "import npu_device as " + s_.npu() + "\n") + s_.npu() + ".open().as_default()",
           true));
       if (!s_.unseen()) f.category = Category::Note;  // nothing is left to do
-      f.message.en += s_.unseen()
-                          ? "; whether this program trains by TensorFlow cannot be told: it imports from the package "
-                            "around this folder. Migrate the whole package, or name the program by -m, --main"
-                      : s_.test() ? "; this program is a test and stays on the CPU"
-                                  : "; this program only prepares data and stays on the CPU (-m, --main opens the NPU)";
-      f.message.zh += s_.unseen() ? "；该程序导入了本目录之外的上级包，无法判断是否使用 TensorFlow 训练：请迁移整个包，"
-                                    "或通过 -m、--main 指定该程序"
-                      : s_.test() ? "；该程序为测试脚本，默认不修改"
-                                  : "；该程序仅做数据准备，保持在 CPU 上运行（-m、--main 可指定其使用 NPU）";
+      f.message += rules::told(s_.unseen() ? "TF001.around" : s_.test() ? "TF001.test" : "TF001.prepares");
     }
     const std::string resources = eager ? std::string() : close_horovod();
     const std::string session = eager || !s_.entry() ? std::string() : keras_session();

@@ -159,7 +159,5 @@ void api_uses(Script& script);
 
 /// The rule of a finding that code makes; `id` is known.
 const rules::Rule& rule(std::string_view id);
-/// All of them, for documentation and tests.
-const std::vector<rules::Rule>& code_rules();
 
 }  // namespace updraft::migrate::rewrite::tensorflow
