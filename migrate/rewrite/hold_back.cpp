@@ -75,6 +75,7 @@ class HoldBack {
       if (kind == Kind::Call) extension(id);
     }
     profilers();
+    generators();
     beside();
   }
 
@@ -180,10 +181,20 @@ class HoldBack {
       const NodeId function = tree_.ancestor(id, Kind::Function);
       hold(range(function != kNone ? function : tree_.parent(id)), why);
     } else if (std::find(vendors.begin(), vendors.end(), text) != vendors.end()) {
-      if (tree_.kind(tree_.parent(id)) != Kind::Comparison) return;
-      NodeId whole = tree_.parent(id);
+      NodeId whole = tree_.parent(id);  // kind not in ["cuda", "rocm"]
+      if (const Kind kind = tree_.kind(whole); kind == Kind::List || kind == Kind::Tuple || kind == Kind::Set)
+        whole = tree_.parent(whole);
+      if (tree_.kind(whole) != Kind::Comparison) return;
       while (tree_.kind(tree_.parent(whole)) == Kind::Boolean) whole = tree_.parent(whole);
       hold(range(whole), why);
+      // if kind == "cuda" and major < 8: … elif kind == "rocm" and major < 9: the names are vendors', no devices
+      NodeId chain = tree_.parent(whole);
+      if (tree_[whole].field != Field::Condition) return;
+      if (tree_.kind(chain) == Kind::Elif) chain = tree_.parent(chain);
+      if (tree_.kind(chain) != Kind::If) return;
+      hold(range(tree_.child(chain, Field::Condition)), why);
+      for (NodeId c : tree_.children(chain))
+        if (tree_.kind(c) == Kind::Elif) hold(range(tree_.child(c, Field::Condition)), why);
     } else if (text == "nsight") {
       static const Text profiler = rules::told("keep.nvidia_profiler");
       guard(id, profiler);
@@ -243,6 +254,23 @@ class HoldBack {
           whole = tree_.parent(whole);
       hold(range(whole), why);
     }
+  }
+
+  /// states["cuda"] = torch.cuda.get_rng_state_all() that stays and torch.cuda.set_rng_state_all(states["cuda"]) go
+  /// together.
+  void generators() {
+    constexpr std::string_view get = "torch.cuda.get_rng_state", set = "torch.cuda.set_rng_state";
+    bool stays = false;
+    for (const Finding& f : s_.findings)
+      stays = stays || (is_change(f) && f.confidence == Confidence::Review &&
+                        (f.api.starts_with(get) || f.api.starts_with(set)));
+    if (!stays) return;
+    const Text why = rules::told("keep.beside");
+    std::vector<Range> places;
+    for (const Finding& f : s_.findings)
+      if (is_change(f) && f.confidence != Confidence::Review && (f.api.starts_with(get) || f.api.starts_with(set)))
+        places.push_back({f.begin, f.end});
+    for (const Range& place : places) hold(place, why);
   }
 
   /// impl == "cuda" and x.device.type == "cuda": where one is not changed, because it is no device or nobody knows, the

@@ -226,8 +226,19 @@ class Datasets {
       if (says_evaluation(name) || evaluated(name)) return true;
     }
     if (takes_evaluation(chain)) return true;
-    if (function != kNone && evaluated_calls(function)) return true;
+    if (function != kNone && (evaluated_calls(function) || takes_split(function))) return true;
     return made_of_evaluation(id);
+  }
+
+  /// def load(path, split, batch_size): whoever calls it says whether the data are for an evaluation.
+  bool takes_split(NodeId function) const {
+    const NodeId parameters = tree_.child(function, Field::Parameters);
+    for (NodeId p : tree_.children(parameters)) {
+      const NodeId name = tree_.kind(p) == Kind::Identifier ? p : tree_.child(p, std::size_t{0});
+      const NodeId named = tree_.child(p, Field::Name) != kNone ? tree_.child(p, Field::Name) : name;
+      if (const std::string_view text = s_.text(named); text == "split" || text == "subset") return true;
+    }
+    return false;
   }
 
   /// test, val, eval, … as a word of a name.
