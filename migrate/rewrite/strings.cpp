@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 
 namespace updraft::migrate::rewrite {
@@ -698,6 +699,12 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
                 : peer ? "conditional"
                        : "other",
                 named || peer ? Confidence::Likely : Confidence::Review};
+      }
+      case Kind::Interpolation: {
+        // f"{'cuda' if gpu else 'cpu'}_time_total" is a longer name, no device
+        const NodeId next = tree[up].next;
+        const bool longer = tree.kind(next) == Kind::StringContent && source::is_name_byte(tree.text(next).front());
+        return {peer && !longer ? "conditional" : "other", peer && !longer ? Confidence::Likely : Confidence::Review};
       }
       default: return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
     }
