@@ -27,7 +27,7 @@ const std::vector<Pass>& passes() {
       {"apis",
        {"PT101", "PT102", "PT103", "PT104", "PT105", "PT106", "PT107", "PT108", "PT109", "PT112", "PT113",
         "PT114", "PT115", "PT116", "PT121", "PT303", "PT304", "PT307", "PT308", "PT321", "PT325", "PT326",
-        "PT401", "PT402", "PT403", "PT404", "PT405", "TF1",   "TF2",   "TF301", "TF302", "TF5"},
+        "PT401", "PT402", "PT403", "PT404", "PT405", "PT408", "TF1",   "TF2",   "TF301", "TF302", "TF5"},
        {Kind::Attribute, Kind::Identifier, Kind::String, Kind::StringStart, Kind::StringContent, Kind::StringEnd},
        "",
        [](Sites& s, E, C) { default_tensor_type(s), apis(s); }},
