@@ -14,6 +14,11 @@ struct Text {
 
   bool empty() const noexcept { return en.empty() && zh.empty(); }
   bool operator==(const Text&) const = default;
+  Text& operator+=(const Text& more) {
+    en += more.en;
+    zh += more.zh;
+    return *this;
+  }
 };
 
 /// How sure a change is. Changes below the chosen confidence (--min-confidence, default likely) are only reported.

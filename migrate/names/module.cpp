@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "migrate/support/torch_api.h"
+
 namespace updraft::migrate::names {
 namespace {
 
@@ -15,19 +17,6 @@ using syntax::Kind;
 using syntax::kNone;
 using syntax::NodeId;
 using syntax::Tree;
-
-/// npu as a word of a name: is_npu_available, IS_NPU, torch_npu; not input.
-bool says_npu(std::string_view name) noexcept {
-  if (name.find("NPU") != std::string_view::npos || name.find("Npu") != std::string_view::npos) return true;
-  for (std::size_t at = 0; at < name.size();) {
-    std::size_t end = name.find('_', at);
-    if (end == std::string_view::npos) end = name.size();
-    const std::string_view word = name.substr(at, end - at);
-    if (word == "npu") return true;
-    at = end + 1;
-  }
-  return false;
-}
 
 bool names_npu(std::string_view text) noexcept {
   return text == "npu" || text.starts_with("npu:") || text == "hccl" || text == "torch_npu" || text == "privateuseone";
@@ -86,6 +75,18 @@ bool for_npu_alone(const Tree& tree) {
 }
 
 }  // namespace
+
+bool says_npu(std::string_view name) noexcept {
+  for (std::size_t at = name.find("NPU"); at != std::string_view::npos; at = name.find("NPU", at + 1))
+    if (at == 0 || name[at - 1] < 'A' || name[at - 1] > 'Z') return true;
+  if (name.find("Npu") != std::string_view::npos) return true;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t end = std::min(name.find('_', at), name.size());
+    if (name.substr(at, end - at) == "npu") return true;
+    at = end + 1;
+  }
+  return false;
+}
 
 bool asks_for_npu(const Tree& tree) {
   if (!tree.says_npu()) return false;
@@ -316,7 +317,8 @@ Value Module::value(NodeId id, int depth) const {
       }
       if (!result && !scopes_.lookup(name, scope))
         for (const std::string& module : scopes_.wildcards())
-          if (module == "torch" && name == "cuda") result = {What::Api, "torch.cuda", false, false};
+          if (std::string whole = module + "." + std::string(name); comes_with_star(whole))
+            result = {What::Api, std::move(whole), false, false};
       break;
     }
     case Kind::Attribute: {

@@ -12,6 +12,8 @@
 
 namespace updraft::migrate::names {
 
+/// npu as a word of a name: is_npu_available, IS_NPU, torch_npu, NPUAccelerator; neither input nor INPUT_SIZE.
+bool says_npu(std::string_view name) noexcept;
 /// Whether the code asks for NPUs: is_npu_available(), torch.npu, device == "npu", {"npu": …}. A source that imports
 /// torch_npu in any case is for NPUs alone and chooses nothing; a list of names that are allowed asks for none of them.
 bool asks_for_npu(const syntax::Tree& tree);

@@ -4,6 +4,7 @@
 
 #include "migrate/names/module.h"
 #include "migrate/source/words.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::names {
 namespace {
@@ -107,12 +108,14 @@ constexpr std::size_t kMostKept = 4U << 20;  // bytes of sources that are kept; 
 
 }  // namespace
 
-Project::Project(Reader read, const std::vector<std::string>& python) : read_(std::move(read)) {
+Project::Project(Reader read, const std::vector<std::string>& python, std::string package)
+    : read_(std::move(read)), package_(std::move(package)) {
   for (const std::string& path : python)
     if (path.ends_with(".py")) files_.emplace(path, true);
   for (const auto& [path, _] : files_) {
     // from the root, and from above the topmost package that the file is in (src/ layouts)
     modules_.emplace(dotted(path), path);
+    if (!package_.empty()) modules_.emplace(path == "__init__.py" ? package_ : package_ + "." + dotted(path), path);
     std::string top = folder_of(path);
     if (!files_.contains((top.empty() ? "" : top + "/") + "__init__.py")) continue;
     while (!top.empty() && files_.contains(folder_of(top).empty() ? "__init__.py" : folder_of(top) + "/__init__.py"))
@@ -134,6 +137,7 @@ std::string Project::file_of(std::string_view module, std::string_view from) con
   if (module.starts_with('.')) {
     module.remove_prefix(1);
     while (module.starts_with('.')) {
+      if (here.empty()) return {};  // above the root
       here = folder_of(here);
       module.remove_prefix(1);
     }
@@ -142,6 +146,17 @@ std::string Project::file_of(std::string_view module, std::string_view from) con
   if (std::string beside = at(here.empty() ? "" : here + "/", module); !beside.empty()) return beside;
   const auto found = modules_.find(std::string(module));
   return found == modules_.end() ? std::string() : found->second;
+}
+
+bool Project::around(std::string_view module, std::string_view from) const {
+  if (package_.empty()) return false;
+  if (module.starts_with('.')) {
+    const auto depth = std::count(from.begin(), from.end(), '/');
+    return static_cast<std::ptrdiff_t>(std::min(module.find_first_not_of('.'), module.size())) > depth + 1;
+  }
+  const std::string_view top = std::string_view(package_).substr(0, package_.find('.'));
+  return module.starts_with(top) && (module.size() == top.size() || module[top.size()] == '.') &&
+         !(module.starts_with(package_) && (module.size() == package_.size() || module[package_.size()] == '.'));
 }
 
 std::shared_ptr<const Summary> Project::summary(const std::string& path) const {
@@ -193,8 +208,7 @@ Value Project::member(const std::string& path, const std::string& name, int dept
 
 Value Project::imported(const std::string& from, const std::string& module, const std::string& name, int depth) const {
   // a folder called torch in the project does not hide the framework
-  const bool framework = module == "torch" || module == "tensorflow" || module == "torch_npu" || module == "numpy";
-  const std::string file = framework ? std::string() : file_of(module, from);
+  const std::string file = is_framework(module) ? std::string() : file_of(module, from);
   if (file.empty()) {
     if (module.starts_with('.')) {
       // from . import sibling, where the package has no __init__.py

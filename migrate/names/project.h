@@ -87,8 +87,9 @@ class Module;
 class Project {
  public:
   using Reader = std::function<std::string(const std::string& path)>;
-  /// `python` are paths relative to the root, with '/'; `read` gives the text of one, empty where it cannot.
-  Project(Reader read, const std::vector<std::string>& python);
+  /// `python` are paths relative to the root, with '/'; `read` gives the text of one, empty where it cannot. `package`
+  /// is the dotted name of the root where it is a package itself, of larger ones perhaps: "official.vision".
+  Project(Reader read, const std::vector<std::string>& python, std::string package = {});
 
   /// Sources of which `wanted` says that their own turn comes are kept for `take` once they are parsed for a summary.
   void keep(std::function<bool(const std::string& path)> wanted) { wanted_ = std::move(wanted); }
@@ -99,6 +100,8 @@ class Project {
 
   /// Path of the file that `module` means in the file `from`; empty where it is not of the project.
   std::string file_of(std::string_view module, std::string_view from) const;
+  /// Whether `module` is of a package that the root is only a part of, and not below the root: nobody has read it.
+  bool around(std::string_view module, std::string_view from) const;
   /// A source's text, read anew.
   std::string text(const std::string& path) const { return read_(path); }
   /// Never null; empty for what cannot be read or is being read by the caller already.
@@ -143,6 +146,7 @@ class Project {
 
  private:
   Reader read_;
+  std::string package_;
   std::unordered_map<std::string, std::string> modules_;  // dotted name, from several roots → path
   std::unordered_map<std::string, bool> files_;
   mutable std::recursive_mutex mutex_;

@@ -54,17 +54,7 @@ bool leaves(const Sites& s, NodeId argument, std::vector<std::pair<NodeId, Tenso
   }
 }
 
-const rules::Rule& rule() {
-  static const rules::Rule made = [] {
-    rules::Rule r;
-    r.id = "PT116";
-    r.message = {
-        "torch_npu refuses its tensor types as the default type: set_default_device and set_default_dtype say the same",
-        "torch_npu 不接受将 NPU 张量类型设为默认类型：改用 set_default_device 与 set_default_dtype，含义相同"};
-    return r;
-  }();
-  return made;
-}
+const rules::Rule& rule() { return rules::coded("PT116"); }
 
 void convert(Sites& s, NodeId call, bool other_types) {
   const syntax::Tree& tree = s.tree();
@@ -159,14 +149,12 @@ Finding& missing(Sites& s, const rules::Rule& rule, const rules::Renaming& r, No
   if (f.category != Category::Change) {
     if (const CudaTwin twin = cuda_twin(f.api); !twin.npu.empty()) {
       f.suggestion = twin.npu;
-      f.message.en += "; the NPU's own is " + f.suggestion;
-      f.message.zh += "；NPU 对应接口为 " + f.suggestion;
+      f.message += rules::told("api.own", {f.suggestion});
     }
     return f;
   }
   f.category = Category::Unsupported;
-  f.message = {r.from + " has no counterpart on NPU" + (r.note.en.empty() ? "" : ": " + r.note.en),
-               r.from + " 在 NPU 上没有对应接口" + (r.note.zh.empty() ? "" : "：" + r.note.zh)};
+  f.message = r.note.empty() ? rules::told("api.missing", {r.from}) : rules::told("api.missing_note", {r.from, r.note});
   return f;
 }
 
@@ -232,13 +220,12 @@ class Imports {
     Finding& f = s_.add(*rule, item, r.known ? Confidence::Certain : Confidence::Likely, name);
     annotate(f, r);
     const Parts before = split(name), after = split(renamed(r, name));
-    if (r.to == "torch.npu.mstx") {
-      // a class there: importing the module of this name would hide it
+    if (r.to_class) {
       const bool only = tree_.child(statement, std::size_t{1}) == kNone;
       if (aliased && only)
-        f.edits.push_back(s_.replace(
-            statement, "from torch.npu import mstx as " + std::string(tree_.text(tree_.child(item, Field::Alias)))));
-      else f.confidence = Confidence::Review;
+        f.edits.push_back(
+            s_.replace(statement, import_of(r.to) + " as " + std::string(tree_.text(tree_.child(item, Field::Alias)))));
+      else f.confidence = Confidence::Review;  // importing a module of this name would hide the class
     } else if (before.size() == after.size()) {
       std::size_t n = 0;
       for (NodeId part : tree_.children(dotted)) {
@@ -295,11 +282,10 @@ class Imports {
       }
       targets.push_back(std::move(t));
     }
-    const auto module_of = [](const std::string& n) { return n.substr(0, n.rfind('.')); };
-    const auto last_of = [](const std::string& n) { return n.substr(n.rfind('.') + 1); };
     const auto changed = [](const Target& t) { return t.after != t.before; };
     if (std::none_of(targets.begin(), targets.end(), changed)) return;
-    if (name == "torch.cuda.nvtx") {
+    const rules::Renaming there = whole ? rules::renaming(*whole, name) : rules::Renaming{};
+    if (there.to_class) {
       std::vector<std::pair<std::string, std::string>> methods;  // the name here, and the method's
       std::vector<std::string> rest;
       for (const Target& t : targets) {
@@ -309,7 +295,7 @@ class Imports {
                                last_of(t.after));
         else rest.emplace_back(tree_.text(t.item));
       }
-      ranges(statement, *std::find_if(targets.begin(), targets.end(), changed)->rule, methods, rest);
+      from_class(statement, *std::find_if(targets.begin(), targets.end(), changed)->rule, there, methods, rest);
       return;
     }
     const std::string first = module_of(targets.front().after);
@@ -354,19 +340,26 @@ class Imports {
     return (text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n") + std::string(indent);
   }
 
-  /// from torch.cuda.nvtx import range_push: a method of the class torch.npu.mstx, which nothing can be imported from.
-  void ranges(NodeId statement, const rules::Rule& rule,
-              const std::vector<std::pair<std::string, std::string>>& methods, const std::vector<std::string>& rest) {
+  static std::string module_of(const std::string& name) { return name.substr(0, name.rfind('.')); }
+  static std::string last_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+  static std::string import_of(const std::string& name) {
+    return "from " + module_of(name) + " import " + last_of(name);
+  }
+
+  /// from torch.cuda.nvtx import range_push, where the twin of the module is a class: its methods, by assignments.
+  void from_class(NodeId statement, const rules::Rule& rule, const rules::Renaming& there,
+                  const std::vector<std::pair<std::string, std::string>>& methods,
+                  const std::vector<std::string>& rest) {
     const std::string between = between_statements(statement);
     std::string kept, names, values;
-    for (const std::string& item : rest) kept += (kept.empty() ? "from torch.cuda.nvtx import " : ", ") + item;
+    for (const std::string& item : rest) kept += (kept.empty() ? "from " + there.from + " import " : ", ") + item;
     for (const auto& [name, method] : methods) {
       names += (names.empty() ? "" : ", ") + name;
-      values += (values.empty() ? "mstx." : ", mstx.") + method;
+      values += (values.empty() ? "" : ", ") + last_of(there.to) + "." + method;
     }
-    Finding& f = s_.add(rule, statement, Confidence::Likely, "torch.cuda.nvtx");
-    f.edits.push_back(s_.replace(statement, kept + (kept.empty() ? "" : between) + "from torch.npu import mstx" +
-                                                between + names + " = " + values));
+    Finding& f = s_.add(rule, statement, Confidence::Likely, there.from);
+    f.edits.push_back(s_.replace(
+        statement, kept + (kept.empty() ? "" : between) + import_of(there.to) + between + names + " = " + values));
   }
 
   void change_module(Finding& f, NodeId module, const std::string& before, const std::string& after) {

@@ -98,8 +98,7 @@ class Commands {
     if (c.program != "nvidia-smi") return;
     const std::string now = npu_smi(c.rest);
     f.suggestion = now;
-    f.message.en += "; take " + now;
-    f.message.zh += "；改用 " + now;
+    f.message += rules::told("command.take", {now});
     if (!only_shown(c)) return;
     f.category = Category::Change;
     f.confidence = Confidence::Likely;
@@ -258,13 +257,7 @@ bool is_line(const Sites& s, NodeId literal) {
 /// ["torchrun", "--nproc_per_node", "gpu", "train.py"], and "--nproc_per_node=gpu" as one word.
 void processes_per_node(Sites& s) {
   const syntax::Tree& tree = s.tree();
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "TX303";
-    r.message = {"gpu counts CUDA devices and fails without them; npu counts NPUs",
-                 "gpu 统计 CUDA 设备，没有时会报错；npu 统计 NPU"};
-    return r;
-  }();
+  static const rules::Rule& rule = rules::coded("TX303");
   const auto option = [](std::string_view word) { return word == "--nproc_per_node" || word == "--nproc-per-node"; };
   const auto change = [&](NodeId literal, std::size_t last) {
     // behind what follows the word: the closing quotes
@@ -452,12 +445,7 @@ void cuda_sources(Sites& s) {
       call = tree.ancestor(call, Kind::Call);
     if (call == kNone || tree.text(tree.child(call, Field::Function)).ends_with("CUDAExtension") || s.kept(id))
       continue;
-    rules::Rule rule;
-    rule.id = "TX234";
-    rule.category = Category::CudaSource;
-    rule.message = {"a CUDA source that is built: on NPU write the operator in Ascend C or use PyTorch's own operators",
-                    "此处编译 CUDA 源码：在 NPU 上请用 Ascend C 编写算子或使用 PyTorch 自带算子"};
-    s.add(rule, id, Confidence::Certain);
+    s.add(rules::coded("TX234"), id, Confidence::Certain);
   }
 }
 

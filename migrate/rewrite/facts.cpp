@@ -21,22 +21,6 @@ namespace {
 
 using source::is_name_byte;
 
-/// Names about which the support lists say nothing on purpose: types, constants, what other rules are about.
-bool outside_lists(std::string_view api) noexcept {
-  for (std::string_view p :
-       {"torch.cuda", "torch.npu", "torch.backends", "torch.version", "torch.ops", "torch.classes", "torch._C",
-        "torch.dtype", "torch.Size", "torch.types", "torch.torch_version", "torch.testing", "torch.fx", "torch.hub",
-        "torch.special", "torch.mps", "torch.mlu", "torch.musa", "torch.hpu", "torch.xla", "torch.mtia", "torch.xpu",
-        "torch.package", "torch.utils.cpp_extension",
-        // what torch_npu has by torch's own code, seen to run
-        "torch.accelerator", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.clear_autocast_cache",
-        "torch.is_autocast_enabled", "torch.set_autocast_enabled", "torch.is_autocast_cpu_enabled",
-        "torch.get_autocast_dtype", "torch.get_device_module", "torch.distributed.device_mesh",
-        "torch.distributed.init_device_mesh", "torch.onnx", "torch.jit"})
-    if (rules::under(api, p)) return true;
-  return api.find("._") != std::string_view::npos;
-}
-
 struct Verdict {
   bool said = false;  ///< something is to be reported
   TorchApi api;
@@ -167,23 +151,11 @@ bool facts_may_apply(std::string_view text, const Facts& f) {
 
 namespace {
 
-const rules::Rule& rule(std::string_view id) {
-  static const auto make = [](const char* i, Category c) {
-    rules::Rule r;
-    r.id = i;
-    r.category = c;
-    return r;
-  };
-  static const std::array all = {make("PT601", Category::Unsupported), make("PT602", Category::Unknown),
-                                 make("PT603", Category::ThirdParty)};
-  return *std::find_if(all.begin(), all.end(), [&](const rules::Rule& r) { return r.id == id; });
-}
-
 /// Once for each row of the table and file: where the package is imported, or the listed name is used.
 void third_party(Sites& s, NodeId node, const std::string& name, std::unordered_set<std::string_view>& said) {
   const ThirdParty known = lookup_third_party(name);
   if (!worth_saying(known) || !said.insert(known.name).second) return;
-  Finding& f = s.add(rule("PT603"), node, Confidence::Certain, name);
+  Finding& f = s.add(rules::coded("PT603"), node, Confidence::Certain, name);
   f.suggestion = known.alternative;
   f.message = {sentence(known, known.name, Language::en), sentence(known, known.name, Language::zh)};
 }
@@ -193,24 +165,19 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
   if (!v.said) return;
   const std::string_view version = kTorchVersions[facts.version];
   const bool unknown = v.api.api.empty();
-  Finding& f = s.add(rule(unknown ? "PT602" : "PT601"), node, sure ? Confidence::Certain : Confidence::Likely, v.name);
+  Finding& f =
+      s.add(rules::coded(unknown ? "PT602" : "PT601"), node, sure ? Confidence::Certain : Confidence::Likely, v.name);
   if (v.where == RunsOn::cpu) {
     f.category = Category::Performance;
     f.rule = "PT604";
-    f.message = {
-        fmt::format("{} has no kernel in torch_npu: its operands are copied to the CPU and the result back", v.name),
-        fmt::format("torch_npu 没有 {} 的算子实现：操作数会拷贝到 CPU 计算后再拷回", v.name)};
+    f.message = rules::told("PT604", {v.name});
   } else if (unknown) {
-    f.message = {fmt::format("the support list of torch_npu {} says nothing about {}: try it on the virtual NPU",
-                             version, v.name),
-                 fmt::format("torch_npu {} 的支持清单没有 {} 的说明：可在虚拟 NPU 上试运行", version, v.name)};
+    f.message = rules::told("PT602", {version, v.name});
   } else {
-    const std::string en(name_of(facts.product, Language::en)), zh(name_of(facts.product, Language::zh));
+    const Text product{std::string(name_of(facts.product, Language::en)),
+                       std::string(name_of(facts.product, Language::zh))};
     f.suggestion = v.api.npu;
-    f.message = {
-        fmt::format("{} is not supported on {} by torch_npu {} ({})", v.name, en, version,
-                    source_url(v.api, facts.version)),
-        fmt::format("torch_npu {} 在{}上不支持 {}（{}）", version, zh, v.name, source_url(v.api, facts.version))};
+    f.message = rules::told("PT601", {v.name, product, version, source_url(v.api, facts.version)});
   }
 }
 

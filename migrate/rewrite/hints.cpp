@@ -10,15 +10,13 @@
 namespace updraft::migrate::rewrite {
 namespace hint {
 
-void Walk::report(const char* id, Category category, NodeId node, Confidence confidence, std::string_view name,
+void Walk::report(const char* id, NodeId node, Confidence confidence, std::string_view name,
                   std::string_view suggestion, Text text) {
   if (s.kept(node)) return;
-  rules::Rule rule;
-  rule.id = id;
-  rule.category = category;
-  rule.suggestion = suggestion;
-  rule.message = std::move(text);
-  s.add(rule, node, confidence, name.starts_with("pattern:") ? std::string() : std::string(name));
+  Finding& f =
+      s.add(rules::coded(id), node, confidence, name.starts_with("pattern:") ? std::string() : std::string(name));
+  f.suggestion = suggestion;
+  f.message = std::move(text);
 }
 
 void Walk::affinity(std::string_view name, NodeId node, Confidence confidence) {
@@ -28,20 +26,18 @@ void Walk::affinity(std::string_view name, NodeId node, Confidence confidence) {
   report(known.kind == "optimizer" ? "PT701"
          : known.kind == "pattern" ? "PT703"
                                    : "PT702",
-         Category::Affinity, node, confidence, name, known.npu,
+         node, confidence, name, known.npu,
          {npu + (known.note.en.empty() ? "" : ": " + std::string(known.note.en)),
           npu + (known.note.zh.empty() ? "" : "：" + std::string(known.note.zh))});
 }
 
 void Walk::advise(std::string_view name, NodeId node, Confidence confidence) {
   for (const Advice& a : lookup_advice(name, facts_.product)) {
-    const bool precise = a.kind == AdviceKind::precision || a.kind == AdviceKind::dtype;
     const char* id = a.kind == AdviceKind::dynamic_shape ? "PT710"
                      : a.kind == AdviceKind::performance ? "PT711"
                      : a.kind == AdviceKind::precision   ? "PT712"
                                                          : "PT713";
-    report(id, precise ? Category::Precision : Category::Performance, node, confidence, name, "",
-           {std::string(a.note.en), std::string(a.note.zh)});
+    report(id, node, confidence, name, "", {std::string(a.note.en), std::string(a.note.zh)});
   }
 }
 
@@ -352,12 +348,9 @@ void Waits::call(Walk& w, NodeId call) {
   }
   if (last == "zero_grad") {
     if (const NodeId keep = w.argument(call, "set_to_none", 0); tree.kind(keep) == Kind::False) {
-      rules::Rule rule;
-      rule.id = "PT711";
-      rule.category = Category::Performance;
-      rule.message = {"set_to_none=False writes zeros over every gradient; the default gives them up, which is faster",
-                      "set_to_none=False 会将所有梯度写零；默认值直接释放梯度，速度更快"};
-      if (!w.s.kept(call)) w.s.add(rule, call, Confidence::Likely, "torch.optim.Optimizer.zero_grad");
+      if (!w.s.kept(call))
+        w.s.add(rules::coded("PT711"), call, Confidence::Likely, "torch.optim.Optimizer.zero_grad").message =
+            rules::told("PT711.zero_grad");
     }
     return;
   }

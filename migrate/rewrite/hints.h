@@ -43,8 +43,8 @@ class Walk {
   std::string_view operator_of(NodeId binary) const;
 
  private:
-  void report(const char* rule, Category category, NodeId node, Confidence confidence, std::string_view name,
-              std::string_view suggestion, Text text);
+  void report(const char* rule, NodeId node, Confidence confidence, std::string_view name, std::string_view suggestion,
+              Text text);
 
   const Facts& facts_;
   std::set<std::string, std::less<>> said_;

@@ -59,13 +59,11 @@ class HoldBack {
   void run() {
     if (s_.findings.empty()) return;
     if (names::asks_for_npu(tree_)) {
-      hold({0, static_cast<std::uint32_t>(tree_.text().size())},
-           {"this source asks for NPUs by itself: look at it as a whole", "该源码已自行判断 NPU：请整体检查"});
+      hold({0, static_cast<std::uint32_t>(tree_.text().size())}, rules::told("keep.npu"));
       return;
     }
     if (const std::string vendor = vendor_module(); !vendor.empty()) {
-      hold({0, static_cast<std::uint32_t>(tree_.text().size())},
-           {"the project has a source of its own for NPUs: " + vendor, "工程中已有针对 NPU 的对应源码：" + vendor});
+      hold({0, static_cast<std::uint32_t>(tree_.text().size())}, rules::told("keep.vendor_source", {vendor}));
       return;
     }
     flags();
@@ -77,6 +75,7 @@ class HoldBack {
       if (kind == Kind::Call) extension(id);
     }
     profilers();
+    generators();
     beside();
   }
 
@@ -177,34 +176,48 @@ class HoldBack {
     static constexpr std::array<std::string_view, 3> vendors = {"nvidia", "amd", "rocm"};
     std::string text;
     if (!s_.module.plain_string(id, text)) return;
-    static const Text why{"the code around it speaks of other vendors as well: look at it as a whole",
-                          "其周围的代码同时涉及其他厂商：请整体检查"};
+    static const Text why = rules::told("keep.vendors");
     if (std::find(variables.begin(), variables.end(), text) != variables.end()) {
       const NodeId function = tree_.ancestor(id, Kind::Function);
       hold(range(function != kNone ? function : tree_.parent(id)), why);
     } else if (std::find(vendors.begin(), vendors.end(), text) != vendors.end()) {
-      if (tree_.kind(tree_.parent(id)) != Kind::Comparison) return;
-      NodeId whole = tree_.parent(id);
+      NodeId whole = tree_.parent(id);  // kind not in ["cuda", "rocm"]
+      if (const Kind kind = tree_.kind(whole); kind == Kind::List || kind == Kind::Tuple || kind == Kind::Set)
+        whole = tree_.parent(whole);
+      if (tree_.kind(whole) != Kind::Comparison) return;
       while (tree_.kind(tree_.parent(whole)) == Kind::Boolean) whole = tree_.parent(whole);
       hold(range(whole), why);
+      // if kind == "cuda" and major < 8: … elif kind == "rocm" and major < 9: the names are vendors', no devices
+      NodeId chain = tree_.parent(whole);
+      if (tree_[whole].field != Field::Condition) return;
+      if (tree_.kind(chain) == Kind::Elif) chain = tree_.parent(chain);
+      if (tree_.kind(chain) != Kind::If) return;
+      hold(range(tree_.child(chain, Field::Condition)), why);
+      for (NodeId c : tree_.children(chain))
+        if (tree_.kind(c) == Kind::Elif) hold(range(tree_.child(c, Field::Condition)), why);
     } else if (text == "nsight") {
-      static const Text profiler{"it guards options of NVIDIA's profiler", "其控制 NVIDIA 性能分析工具的选项"};
+      static const Text profiler = rules::told("keep.nvidia_profiler");
       guard(id, profiler);
     }
   }
 
   /// What is written for packages that run on NVIDIA's GPUs alone: the function that imports one, or the whole source.
   void packages() {
-    static constexpr std::array<std::string_view, 6> known = {"tensorrt", "torch_tensorrt", "pycuda",
-                                                              "cupy",     "pynvml",         "cuda"};
+    static constexpr std::array<std::string_view, 7> known = {"tensorrt", "torch_tensorrt", "pycuda",    "cupy",
+                                                              "pynvml",   "cuda",           "numba.cuda"};
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind != Kind::Import && kind != Kind::ImportFrom) continue;
       const NodeId module =
           kind == Kind::ImportFrom ? tree_.child(id, Field::ModuleName) : tree_.child(id, Field::Name);
-      const std::string_view name =
+      std::string_view name =
           tree_.text(tree_.kind(module) == Kind::AliasedImport ? tree_.child(module, Field::Name) : module);
-      const std::string_view first = name.substr(0, name.find('.'));
+      if (name == "numba" && kind == Kind::ImportFrom)  // from numba import cuda
+        for (NodeId c : tree_.children(id))
+          if (tree_[c].field == Field::Name &&
+              tree_.text(tree_.kind(c) == Kind::AliasedImport ? tree_.child(c, Field::Name) : c) == "cuda")
+            name = "numba.cuda";
+      const std::string_view first = rules::under(name, "numba.cuda") ? "numba.cuda" : name.substr(0, name.find('.'));
       if (std::find(known.begin(), known.end(), first) == known.end()) continue;
       const names::Project* project = s_.module.project();
       if (project && !project->file_of(name, s_.module.path()).empty()) continue;  // the project's own
@@ -215,8 +228,7 @@ class HoldBack {
         whole = 0;
       }
       const std::string package(first);
-      const Text why{"it is written for " + package + ", which runs on NVIDIA's GPUs alone",
-                     "其面向仅支持 NVIDIA GPU 的 " + package};
+      const Text why = rules::told("keep.package", {package});
       // a program that shows what its GPU does is not written for that
       if (whole == 0 && package == "pynvml") users(id, why);
       else hold(range(whole), why);
@@ -244,10 +256,27 @@ class HoldBack {
     }
   }
 
+  /// states["cuda"] = torch.cuda.get_rng_state_all() that stays and torch.cuda.set_rng_state_all(states["cuda"]) go
+  /// together.
+  void generators() {
+    constexpr std::string_view get = "torch.cuda.get_rng_state", set = "torch.cuda.set_rng_state";
+    bool stays = false;
+    for (const Finding& f : s_.findings)
+      stays = stays || (is_change(f) && f.confidence == Confidence::Review &&
+                        (f.api.starts_with(get) || f.api.starts_with(set)));
+    if (!stays) return;
+    const Text why = rules::told("keep.beside");
+    std::vector<Range> places;
+    for (const Finding& f : s_.findings)
+      if (is_change(f) && f.confidence != Confidence::Review && (f.api.starts_with(get) || f.api.starts_with(set)))
+        places.push_back({f.begin, f.end});
+    for (const Range& place : places) hold(place, why);
+  }
+
   /// impl == "cuda" and x.device.type == "cuda": where one is not changed, because it is no device or nobody knows, the
   /// other is not either.
   void beside() {
-    static const Text why{"the question beside it is left for review", "其旁边的条件留待人工确认"};
+    static const Text why = rules::told("keep.beside");
     std::vector<std::uint32_t> places;
     for (const Finding& f : s_.findings)
       if (is_change(f) && f.confidence == Confidence::Review) places.push_back(f.begin);
@@ -270,8 +299,7 @@ class HoldBack {
 
   /// Branches of such flags.
   void flags() {
-    static const Text why{"the flag that guards it is for CUDA alone and stays as it is",
-                          "其所在分支由仅针对 CUDA 的标志控制，该标志保持不变"};
+    static const Text why = rules::told("keep.flag");
     for (NodeId id = 0; id < tree_.size(); ++id) {
       switch (tree_.kind(id)) {
         case Kind::If:
@@ -351,11 +379,11 @@ class HoldBack {
     std::string text;
     if (!s_.module.plain_string(id, text)) return;
     if (text == "TORCH_CUDA_ARCH_LIST") {
-      static const Text build{"it decides for which GPUs CUDA code is built", "其决定为哪些 GPU 编译 CUDA 代码"};
+      static const Text build = rules::told("keep.arch_list");
       guard(id, build);
     }
     if (std::find(names.begin(), names.end(), text) == names.end()) return;
-    static const Text why{"it chooses a package that is built for CUDA", "其选择为 CUDA 构建的软件包"};
+    static const Text why = rules::told("keep.cuda_package");
     guard(id, why);
   }
 
@@ -372,20 +400,39 @@ class HoldBack {
         property(id, attribute);
         return;
       }
-      if (attribute != "get_device_capability" && !says_cuda(attribute)) return;
+      if (attribute != "get_device_capability" && attribute != "hip" && !says_cuda(attribute)) return;
     }
     const Value v = s_.module.local(id);
     if (v.what != What::Api) return;
     if (v.name == "torch.cuda.get_device_capability") {
       const NodeId call = tree_.call_of(id);
       if (call == kNone || only_shown(call)) return;
-      static const Text why{"it decides by CUDA's compute capability, and torch.npu.get_device_capability() is None",
-                            "其依赖 CUDA 计算能力，而 torch.npu.get_device_capability() 返回 None"};
+      static const Text why = rules::told("keep.capability");
       if (!guard(id, why)) lacks(id, why);
+    } else if (v.name == "torch.version.cuda" || v.name == "torch.version.hip") {
+      static const Text why = rules::told("keep.version");
+      if (decides(id)) guard(id, why);
     } else if (rules::under(v.name, "torch.utils.cpp_extension.CUDAExtension") ||
                rules::under(v.name, "torch.utils.cpp_extension.CUDA_HOME")) {
-      static const Text why{"it decides whether CUDA code is built", "其决定是否编译 CUDA 代码"};
+      static const Text why = rules::told("keep.builds");
       guard(id, why);
+    }
+  }
+
+  /// Whether code goes by a value or needs it not to be None: a condition, a comparison, a sum, a method of it.
+  bool decides(NodeId id) const {
+    const NodeId up = tree_.parent(id);
+    switch (tree_.kind(up)) {
+      case Kind::Comparison:
+      case Kind::Boolean:
+      case Kind::Not:
+      case Kind::Attribute:
+      case Kind::Subscript: return true;
+      case Kind::Binary:  // "CUDA %s" % torch.version.cuda shows it
+        return tree_.text(up).find('%') == std::string_view::npos;
+      case Kind::If:
+      case Kind::Elif: return tree_[id].field == Field::Condition;
+      default: return false;
     }
   }
 
@@ -460,8 +507,7 @@ class HoldBack {
       if (function.starts_with(asks)) return;
     if (!compiled(root, function)) return;
     const std::string name(tree_.text(callee));
-    guard(call, {name + " is code that was compiled for CUDA: tensors of an NPU take the other way",
-                 name + " 为面向 CUDA 编译的代码：NPU 张量应走另一分支"});
+    guard(call, rules::told("keep.compiled", {name}));
   }
 
   void property(NodeId id, std::string_view attribute) {
@@ -470,22 +516,11 @@ class HoldBack {
     if (made != "torch.cuda.get_device_properties") return;
     const std::string name(attribute);
     const bool counted = name == "multi_processor_count";
-    const std::string en = "before torch_npu 2.13 an NPU's properties have no " + name + ", since then it is " +
-                           (counted ? "a number of its cores" : "None"),
-                      zh = "torch_npu 2.13 之前 NPU 的设备属性没有 " + name + "，此后其值为" +
-                           (counted ? "核数" : " None");
-    const Text why{en, zh};
+    const Text why = rules::told(counted ? "keep.property_count" : "keep.property", {name});
     if (guard(id, why)) return;
-    static const rules::Rule rule = [] {
-      rules::Rule r;
-      r.id = "PT117";
-      r.category = Category::Unsupported;
-      return r;
-    }();
+    static const rules::Rule& rule = rules::coded("PT117");
     if (s_.kept(id)) return;
-    s_.add(rule, id, Confidence::Certain, made + "." + name).message = {
-        en + "; there are name, total_memory, cube_core_num, vector_core_num, L2_cache_size",
-        zh + "；可用的有 name、total_memory、cube_core_num、vector_core_num、L2_cache_size"};
+    s_.add(rule, id, Confidence::Certain, made + "." + name).message = rules::told("PT117", {why});
   }
 
   /// Nothing to be done by a tool: the change at this place becomes the word that the API is not there.
@@ -587,28 +622,19 @@ class HoldBack {
       const bool profiler = owner.what == What::Instance && owner.name == "torch.profiler.profile";
       const std::string_view word = tree_.text(object);
       const bool named = word.find("prof") != std::string_view::npos || word == "p";
-      if (!profiler && !(owner.what == What::Unknown && (name == "key_averages" || named))) continue;
+      // self.profiler may be one of several; an instance of a class of the project's own is none
+      const bool ours = owner.own && owner.what != What::Member;
+      if (!profiler && (ours || !(name == "key_averages" || named))) continue;
       lacks = true;
       s_.claims.take(id);
       if (s_.kept(id)) continue;
-      static const rules::Rule rule = [] {
-        rules::Rule r;
-        r.id = "PT406";
-        r.suggestion = "torch_npu.profiler.tensorboard_trace_handler";
-        return r;
-      }();
+      static const rules::Rule& rule = rules::coded("PT406");
       Finding& f = s_.add(rule, id, Confidence::Review, "torch.profiler.profile." + std::string(name));
       f.category = Category::Performance;
-      f.message = {"torch_npu.profiler.profile has no " + std::string(name) +
-                       ": the profiler stays torch's, which runs and records the CPU alone; to see the NPU's operators "
-                       "take torch_npu.profiler with tensorboard_trace_handler and read its tables",
-                   "torch_npu.profiler.profile 没有 " + std::string(name) +
-                       "：此处保留 torch 的 profiler（可运行，但只采集 CPU）；如需 NPU 算子数据，请使用 "
-                       "torch_npu.profiler 及 tensorboard_trace_handler 并查看其结果表"};
+      f.message = rules::told("PT406", {std::string(name)});
     }
     if (!lacks) return;
-    static const Text why{"this source asks its profiler for what torch_npu's does not have (PT406)",
-                          "该源码使用了 torch_npu profiler 没有的方法（PT406）"};
+    static const Text why = rules::told("keep.profiler");
     for (Finding& f : s_.findings)
       if (f.rule.starts_with("PT40") && is_change(f)) hold({f.begin, f.end}, why);
   }

@@ -141,8 +141,7 @@ class Scripted {
 void in_script(const Sites& s, NodeId node, Finding& f) {
   const syntax::Tree& tree = s.tree();
   const NodeId name = tree.child(node, Field::Attribute), call = tree.call_of(node), up = tree.parent(node);
-  f.message = {"TorchScript knows no .npu() and no .is_npu of a tensor: to(\"npu\") and device.type say the same",
-               "TorchScript 中张量没有 .npu() 与 .is_npu：改用含义相同的 to(\"npu\") 与 device.type"};
+  f.message = rules::told("script");
   if (call == kNone) {
     const Kind kind = tree.kind(up);
     if (kind == Kind::Comparison || kind == Kind::Binary || kind == Kind::Attribute) f.confidence = Confidence::Review;
@@ -255,17 +254,9 @@ void answers_to_both(Sites& s, NodeId function, NodeId scope_node, const rules::
   if (last != function || s.kept(tree.child(function, Field::Name))) return;
   NodeId whole = function;
   if (tree.kind(tree.parent(whole)) == Kind::Decorated) whole = tree.parent(whole);
-  static const rules::Rule own = [] {
-    rules::Rule r;
-    r.id = "PT118";
-    return r;
-  }();
+  static const rules::Rule& own = rules::coded("PT118");
   Finding& f = s.add(own, tree.child(function, Field::Name), Confidence::Likely, "." + name);
-  f.message = {
-      "this method of a class of yours moves no tensors, but it cannot be told everywhere in the project whose ." +
-          name + "() is called: those calls become ." + rule.to + "(), so the class answers to both names",
-      "该类的此方法不搬移张量，但工程中有的 ." + name + "() 调用无法确定对象类型：这些调用改为 ." + rule.to +
-          "()，因此该类同时提供两个方法名"};
+  f.message = rules::told("PT118", {name, rule.to});
   f.edits.push_back(insert_line(tree, whole, rule.to + " = " + name, false));
 }
 
@@ -287,9 +278,7 @@ void definition(Sites& s, NodeId function, const rules::Rule& rule) {
   }
   if (s.kept(name)) return;
   Finding& f = s.add(rule, name, Confidence::Likely, "." + std::string(tree.text(name)));
-  f.message = {"this method of a class of yours moves tensors; its calls become ." + rule.to +
-                   "(), so it takes that name as well",
-               "该类的此方法用于搬移张量；对它的调用会改为 ." + rule.to + "()，因此方法名同步修改"};
+  f.message = rules::told("own_method", {rule.to});
   f.edits.push_back(s.replace(name, rule.to));
 }
 

@@ -9,6 +9,7 @@
 #include "migrate/rewrite/hints.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {
 
@@ -26,7 +27,7 @@ const std::vector<Pass>& passes() {
       {"apis",
        {"PT101", "PT102", "PT103", "PT104", "PT105", "PT106", "PT107", "PT108", "PT109", "PT112", "PT113",
         "PT114", "PT115", "PT116", "PT121", "PT303", "PT304", "PT307", "PT308", "PT321", "PT325", "PT326",
-        "PT401", "PT402", "PT403", "PT404", "PT405", "TF1",   "TF2",   "TF301", "TF302", "TF5"},
+        "PT401", "PT402", "PT403", "PT404", "PT405", "PT408", "TF1",   "TF2",   "TF301", "TF302", "TF5"},
        {Kind::Attribute, Kind::Identifier, Kind::String, Kind::StringStart, Kind::StringContent, Kind::StringEnd},
        "",
        [](Sites& s, E, C) { default_tensor_type(s), apis(s); }},
@@ -174,15 +175,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   settled(s.findings);
   for (NodeId error : s.tree().errors()) {
     if (cython) break;
-    static const rules::Rule rule = [] {
-      rules::Rule r;
-      r.id = "PY001";
-      r.category = Category::Failure;
-      r.message = {
-          "the grammar does not know what stands here (syntax newer than Python 3.12, or an error): edited around",
-          "语法解析器无法识别此处（高于 Python 3.12 的语法或语法错误）：已跳过，其余部分照常处理"};
-      return r;
-    }();
+    static const rules::Rule& rule = rules::coded("PY001");
     s.add(rule, error, Confidence::Certain);
   }
   std::stable_sort(s.findings.begin(), s.findings.end(),

@@ -343,10 +343,7 @@ void environment(Sites& s) {
       const bool fits = !row || row->replacement.empty() || value_fits(*row, value_of(s, id));
       Finding& f = s.add(*rule, id, fits ? confidence : Confidence::Review, name);
       if (row) f.message = {sentence(*row, name, Language::en), sentence(*row, name, Language::zh)};
-      if (!fits) {
-        f.message.en += "; its values are not those of " + name;
-        f.message.zh += "；其取值与 " + name + " 不同";
-      }
+      if (!fits) f.message += rules::told("variable.values", {name});
       if (!rule->to.empty()) f.edits.push_back(s.replace(target, rule->to));
       s.claims.take(id);
       break;

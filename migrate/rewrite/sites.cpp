@@ -54,20 +54,6 @@ bool Sites::kept(NodeId node) const {
   return line != kept_lines_.end() && line->begin <= tree()[node].end;
 }
 
-bool of_torch(std::string_view module) noexcept {
-  for (std::string_view p : {"torch",     "torchvision",  "torchaudio",
-                             "torchtext", "transformers", "accelerate",
-                             "timm",      "diffusers",    "pytorch_lightning",
-                             "lightning", "apex",         "fairseq",
-                             "mmcv",      "mmengine",     "detectron2",
-                             "deepspeed", "ignite",       "torchmetrics",
-                             "fastai",    "peft",         "trl",
-                             "monai",     "kornia",       "torch_geometric",
-                             "megatron",  "colossalai"})
-    if (rules::under(module, p)) return true;
-  return false;
-}
-
 namespace {
 
 /// Under `if TYPE_CHECKING:` nothing is imported.
@@ -166,12 +152,7 @@ void import_torch_npu(Sites& s, Confidence least) {
   if (chosen == kNone || s.kept(chosen)) return;
   const bool in_function = s.module.scopes()[s.module.scopes().of(chosen)].kind != names::ScopeKind::Module;
   if (in_function && first_import(s, "torch_npu") != kNone) return;
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT001";
-    r.message = {"torch_npu registers the device npu with PyTorch", "torch_npu 向 PyTorch 注册 npu 设备"};
-    return r;
-  }();
+  static const rules::Rule& rule = rules::coded("PT001");
   // before an import that itself becomes one of torch.npu
   const bool before = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
     return f.applied && f.begin >= tree[chosen].begin && f.end <= tree[chosen].end &&
@@ -212,15 +193,7 @@ std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet
   const NodeId torch = first_import(s, "torch");
   const NodeId chosen = torch != kNone ? torch : first_statement(s.tree());
   if (chosen == kNone) return {};
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT002";
-    r.message = {
-        "transfer_to_npu exchanges torch.cuda, .cuda(), nccl and the like for their NPU counterparts as the script "
-        "runs",
-        "transfer_to_npu 在脚本运行时自动将 torch.cuda、.cuda()、nccl 等接口替换为 NPU 接口"};
-    return r;
-  }();
+  static const rules::Rule& rule = rules::coded("PT002");
   Finding& f = s.add(rule, chosen, Confidence::Certain, "torch_npu.contrib.transfer_to_npu");
   f.edits.push_back(
       insert_line(s.tree(), chosen, "import torch_npu\nfrom torch_npu.contrib import transfer_to_npu", torch == kNone));

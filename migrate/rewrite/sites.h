@@ -76,9 +76,6 @@ struct Sites {
   std::vector<Line> kept_lines_;
 };
 
-/// Packages whose objects are torch's: a source that imports one of them is about torch.
-bool of_torch(std::string_view module) noexcept;
-
 inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a : b; }
 
 /// Whether x.METHOD stands in a source where it cannot be told what x is.

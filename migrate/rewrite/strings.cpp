@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 
 namespace updraft::migrate::rewrite {
@@ -457,7 +458,7 @@ bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
   if (!tree.says_npu()) return false;  // most sources; a table of devices may have very many neighbours
   const auto speaks = [&](NodeId part) {
     for (NodeId n = part; part != kNone && n < tree[part].last; ++n) {
-      if (tree.kind(n) == Kind::Identifier && tree.text(n).find("npu") != std::string_view::npos) return true;
+      if (tree.kind(n) == Kind::Identifier && names::says_npu(tree.text(n))) return true;
       if (tree.kind(n) == Kind::StringContent && (tree.text(n) == "npu" || tree.text(n).starts_with("npu:")))
         return true;
     }
@@ -698,6 +699,12 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
                 : peer ? "conditional"
                        : "other",
                 named || peer ? Confidence::Likely : Confidence::Review};
+      }
+      case Kind::Interpolation: {
+        // f"{'cuda' if gpu else 'cpu'}_time_total" is a longer name, no device
+        const NodeId next = tree[up].next;
+        const bool longer = tree.kind(next) == Kind::StringContent && source::is_name_byte(tree.text(next).front());
+        return {peer && !longer ? "conditional" : "other", peer && !longer ? Confidence::Likely : Confidence::Review};
       }
       default: return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
     }

@@ -43,14 +43,7 @@ class Values {
       const Value callee = s_.module.local(tree_.child(call, Field::Function));
       return callee.what == What::Api && (rules::under(callee.name, "jax") || rules::under(callee.name, "jaxlib"));
     };
-    static const rules::Rule rule = [] {
-      rules::Rule r;
-      r.id = "PT223";
-      r.category = Category::Note;
-      r.message = {"JAX is asked for a GPU: nothing is published about JAX on NPU, so this stays as it is",
-                   "向 JAX 请求 GPU：无 JAX 在 NPU 上的支持情况资料，此处保持不变"};
-      return r;
-    }();
+    static const rules::Rule& rule = rules::coded("PT223");
     const auto leave = [&](NodeId expression) {
       std::vector<NodeId> found;
       s_.module.sources(expression, found);
@@ -548,13 +541,7 @@ class Values {
     if (!s_.module.plain_string(id, text) || text != "CUDAExecutionProvider") return false;
     s_.claims.take(id);
     if (s_.kept(id)) return true;
-    static const rules::Rule rule = [] {
-      rules::Rule r;
-      r.id = "PT329";
-      r.message = {"ONNX Runtime has NPUs by CANNExecutionProvider, of the package onnxruntime-cann",
-                   "ONNX Runtime 通过 onnxruntime-cann 的 CANNExecutionProvider 使用 NPU"};
-      return r;
-    }();
+    static const rules::Rule& rule = rules::coded("PT329");
     Confidence sure = Confidence::Likely;
     // options of CUDA's: ("CUDAExecutionProvider", {"cudnn_conv_algo_search": "HEURISTIC"}); both have device_id
     if (const NodeId up = tree_.parent(id); tree_.kind(up) == Kind::Tuple)

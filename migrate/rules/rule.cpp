@@ -47,10 +47,68 @@ Renaming renaming(const Rule& rule, std::string_view name) {
     r.from = part;
     r.to = twin.npu;
     r.note = {std::string(twin.note.en), std::string(twin.note.zh)};
+    r.to_class = twin.is_class;
     return r;
   }
   r.known = name.size() == r.from.size();
   return r;
+}
+
+namespace {
+
+/// A text with the parts in the places of its braces.
+std::string filled(std::string_view text, std::initializer_list<Part> parts, std::string Text::*language) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool place = text[at] == '{' && at + 2 < text.size() && text[at + 2] == '}' && text[at + 1] >= '0' &&
+                       static_cast<std::size_t>(text[at + 1] - '0') < parts.size();
+    if (!place) {
+      out += text[at];
+      continue;
+    }
+    out += (parts.begin() + (text[at + 1] - '0'))->text.*language;
+    at += 2;
+  }
+  return out;
+}
+
+const support::Table& messages() {
+  static const support::Table table = support::Table::of("messages.tsv");
+  return table;
+}
+
+std::unordered_map<std::string_view, Rule> coded_rules() {
+  std::unordered_map<std::string_view, Rule> all;
+  static const support::Table table = support::Table::of("rules.tsv");
+  for (support::Row row = table.first(); row; row = row.next()) {
+    Rule r;
+    r.id = row.key();
+    r.framework = r.id.starts_with("PT") ? "pytorch" : r.id.starts_with("TF") ? "tensorflow" : "";
+    r.category = category_of(row.cell(3));
+    if (!row.cell(4).empty()) r.confidence = confidence_of(row.cell(4));
+    r.suggestion = row.cell(5);
+    support::Row said = messages().find(r.id);
+    if (said.cell(1).find("{0}") != std::string_view::npos) said = {};  // the pass fills it in
+    r.message = {std::string((said ? said : row).cell(1)), std::string((said ? said : row).cell(2))};
+    r.source = "support/data/rules.tsv";
+    all.emplace(row.key(), std::move(r));
+  }
+  return all;
+}
+
+}  // namespace
+
+const Rule& coded(std::string_view id) {
+  static const std::unordered_map<std::string_view, Rule> all = coded_rules();
+  const auto found = all.find(id);
+  if (found == all.end()) throw Error(code::kAclInternal, "{} is no rule of support/data/rules.tsv", id);
+  return found->second;
+}
+
+Text told(std::string_view key, std::initializer_list<Part> parts) {
+  const support::Row row = messages().find(key);
+  if (!row) throw Error(code::kAclInternal, "{} is no message of support/data/messages.tsv", key);
+  return {filled(row.cell(1), parts, &Text::en), filled(row.cell(2), parts, &Text::zh)};
 }
 
 void RuleSet::add(std::vector<Rule> rules) {

@@ -1,10 +1,12 @@
 // Rules are data: what to look for, what to write instead, how sure that is and why. docs/use/migrate-rules.md
 // describes the YAML.
 #pragma once
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "migrate/finding.h"
@@ -104,11 +106,29 @@ std::vector<Rule> load(std::string_view text, const std::string& source);
 
 /// What a rule on APIs makes of a name that it applies to.
 struct Renaming {
-  std::string from, to;  ///< `from` is the part of the name that is exchanged; `to` empty: there is nothing to take
-  bool known = true;     ///< false: the table does not have the name
-  Text note;             ///< of the table
+  std::string from, to;   ///< `from` is the part of the name that is exchanged; `to` empty: there is nothing to take
+  bool known = true;      ///< false: the table does not have the name
+  bool to_class = false;  ///< `from` is a module and `to` a class, from which nothing can be imported
+  Text note;              ///< of the table
 };
 Renaming renaming(const Rule& rule, std::string_view name);
+
+// The rules whose findings code makes, and what these say: support/data/rules.tsv and messages.tsv.
+
+/// By id. Throws Error where the table does not have it.
+const Rule& coded(std::string_view id);
+
+/// What stands in a sentence in the place of {0}: the same in both languages, or in each its own.
+struct Part {
+  Part(std::string_view both) : text{std::string(both), std::string(both)} {}
+  Part(const std::string& both) : text{both, both} {}
+  Part(const char* both) : text{both, both} {}
+  Part(Text each) : text(std::move(each)) {}
+  Text text;
+};
+
+/// A sentence of messages.tsv with its parts. Throws Error where the table does not have it.
+Text told(std::string_view key, std::initializer_list<Part> parts = {});
 
 /// Whether `name` is `prefix` or stands under it.
 bool under(std::string_view name, std::string_view prefix) noexcept;

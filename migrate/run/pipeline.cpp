@@ -27,6 +27,7 @@
 #include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 #include "migrate/support/tf_api.h"
+#include "migrate/support/torch_api.h"
 #include "migrate/text/file.h"
 #include "migrate/text/values.h"
 
@@ -80,6 +81,16 @@ void for_each(std::size_t count, unsigned threads, const F& work) {
   if (error) std::rethrow_exception(error);
 }
 
+/// The dotted name of a folder that is a package, through those that it is in; empty for any other.
+std::string package_of(const fs::path& folder) {
+  std::error_code error;
+  std::string name;
+  for (fs::path at = fs::weakly_canonical(folder, error); !error && fs::is_regular_file(at / "__init__.py", error);
+       at = at.parent_path())
+    name = at.filename().string() + (name.empty() ? "" : ".") + name;
+  return name;
+}
+
 class Run {
  public:
   explicit Run(const Options& options)
@@ -119,7 +130,7 @@ class Run {
     // of a large project names are followed only into sources that can bring TensorFlow's
     if (options_.framework == "tensorflow" && python_bytes >= kSmallProject) followed = tensorflow_sources();
     mostly_torch_ = torch_sources_ > followed.size();
-    project_.emplace([this](const std::string& path) { return text_of(path); }, followed);
+    project_.emplace([this](const std::string& path) { return text_of(path); }, followed, package_of(tree_.root));
     begun_ = std::vector<std::atomic<bool>>(tree_.entries.size());
     project_->keep([this](const std::string& path) { return waits(path); });
     look();
@@ -273,8 +284,8 @@ class Run {
       if (e.kind != FileKind::Python) return;
       if (facts_) {
         modules_[i] = names::imported_modules(text);
-        imports_torch_[i] = std::any_of(modules_[i]->begin(), modules_[i]->end(),
-                                        [](const std::string& m) { return rewrite::of_torch(m); });
+        imports_torch_[i] =
+            std::any_of(modules_[i]->begin(), modules_[i]->end(), [](const std::string& m) { return of_torch(m); });
         alone_[i] = wanted_[i] && !imports_torch_[i];
       }
       if (wanted_[i] && own.any(text)) {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "migrate/rewrite/tensorflow/script.h"
 #include "migrate/rules/rule.h"
 #include "migrate/run/pipeline.h"
 #include "migrate/run/walk.h"
@@ -44,7 +43,6 @@ std::vector<RuleInfo> make() {
     rules::add_builtin(set, framework);
     for (const rules::Rule& rule : set.all()) add(rule);
   }
-  for (const rules::Rule& rule : rewrite::tensorflow::code_rules()) add(rule);
   std::vector<RuleInfo> list;
   list.reserve(all.size());
   for (auto& [id, info] : all) {
@@ -126,8 +124,6 @@ std::vector<RuleText> rule_texts(const std::vector<FileResult>& files, const rul
   for (const std::string_view id : ids) {
     if (const support::Row row = table.find(id))
       texts.push_back({std::string(id), {std::string(row.cell(1)), std::string(row.cell(2))}});
-    else if (const Text* of_tool = reason(rewrite::tensorflow::code_rules(), id))
-      texts.push_back({std::string(id), *of_tool});
     else if (const Text* of_yaml = reason(rules.all(), id)) texts.push_back({std::string(id), *of_yaml});
   }
   return texts;

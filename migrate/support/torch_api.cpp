@@ -206,7 +206,9 @@ std::vector<std::string_view> unsupported_torch(size_t version, Product product)
 
 CudaTwin cuda_twin(std::string_view name) {
   static const support::Table table = support::Table::of("torch_cuda.tsv");
-  const auto twin = [](const support::Row& row) { return CudaTwin{true, row.cell(2), {row.cell(3), row.cell(4)}}; };
+  const auto twin = [](const support::Row& row) {
+    return CudaTwin{true, row.cell(2), {row.cell(3), row.cell(4)}, row.cell(5) == "class"};
+  };
   if (const support::Row row = table.find(name)) return twin(row);
   // what has no twin has no members with one either: cudart().cudaProfilerStart, nccl.anything
   for (size_t dot = name.rfind('.'); dot != std::string_view::npos; dot = name.rfind('.', dot - 1)) {
@@ -230,6 +232,32 @@ RunsOn runs_on(std::string_view name) {
   if (where == "composite") return RunsOn::composite;
   return where == "cpu" ? RunsOn::cpu : RunsOn::unknown;
 }
+
+namespace {
+
+/// Whether data/names.tsv has a name, or what it stands below, in a role.
+bool plays(std::string_view name, std::string_view role, bool below) noexcept {
+  static const Table table = Table::of("names.tsv");
+  while (true) {
+    for (Row row = table.find(name); row && row.key() == name; row = row.next())
+      if (row.cell(1) == role) return true;
+    const size_t dot = name.rfind('.');
+    if (!below || dot == std::string_view::npos) return false;
+    name = name.substr(0, dot);
+  }
+}
+
+}  // namespace
+
+bool outside_lists(std::string_view api) noexcept {
+  return api.find("._") != std::string_view::npos || plays(api, "outside", true);
+}
+
+bool of_torch(std::string_view module) noexcept { return plays(module, "package", true); }
+
+bool is_framework(std::string_view module) noexcept { return plays(module, "framework", false); }
+
+bool comes_with_star(std::string_view name) noexcept { return plays(name, "module", false); }
 
 Bilingual describe(RunsOn where) {
   switch (where) {

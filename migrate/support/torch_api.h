@@ -54,9 +54,10 @@ std::vector<std::string_view> unsupported_torch(size_t version, Product product)
 // What stands on NPU for a name below torch.cuda: data/torch_cuda.tsv, which is made from the official wheels.
 
 struct CudaTwin {
-  bool known = false;    ///< the table has the name
-  std::string_view npu;  ///< "torch.npu.Stream"; "" where torch_npu has none
-  Bilingual note;        ///< what to do instead, or what differs; may be empty
+  bool known = false;     ///< the table has the name
+  std::string_view npu;   ///< "torch.npu.Stream"; "" where torch_npu has none
+  Bilingual note;         ///< what to do instead, or what differs; may be empty
+  bool is_class = false;  ///< the name is a module's and `npu` is a class, from which nothing can be imported
 };
 
 /// "torch.cuda.Stream" and "torch.cuda.nvtx.range_push" alike, also a few names of torch.backends.cuda and cudnn. A
@@ -78,6 +79,17 @@ enum class RunsOn : uint8_t {
 RunsOn runs_on(std::string_view name);
 
 Bilingual describe(RunsOn where);
+
+// Names that no list of support is about: data/names.tsv.
+
+/// Whether the lists say nothing of a name on purpose: types, other vendors' devices, what other rules are about.
+bool outside_lists(std::string_view api) noexcept;
+/// Whether a source that imports a module is about PyTorch: torch itself, or a package that works on its tensors.
+bool of_torch(std::string_view module) noexcept;
+/// torch, tensorflow and the like, which a folder of that name in a project does not hide.
+bool is_framework(std::string_view module) noexcept;
+/// Whether a name is a module that a star import of the one that it is in brings: torch.cuda.
+bool comes_with_star(std::string_view name) noexcept;
 
 // Suggestions: what is faster on NPU by another name (data/affinity.tsv), and advice on precision, performance, shapes
 // that depend on data and dtypes (data/advice.tsv).

@@ -29,13 +29,10 @@ struct Grammar {
       if (!name) continue;
       if (auto found = by_name.find(name); found != by_name.end()) kinds[symbol] = found->second;
     }
-    constexpr std::array<std::string_view, 27> names = {
-        "",          "alias",    "alternative", "argument",     "arguments",
-        "attribute", "body",     "condition",   "consequence",  "definition",
-        "function",  "key",      "left",        "module_name",  "name",
-        "object",    "operator", "operators",   "parameters",   "return_type",
-        "right",     "subject",  "subscript",   "superclasses", "type",
-        "value",     "?"};
+    constexpr std::array<std::string_view, 22> names = {
+        "",        "alias",     "arguments",    "attribute", "body",   "condition",  "consequence", "function",
+        "key",     "left",      "module_name",  "name",      "object", "parameters", "return_type", "right",
+        "subject", "subscript", "superclasses", "type",      "value",  "?"};
     fields.resize(updraft_field_count() + 1, Field::Other);
     fields[0] = Field::None;
     for (std::size_t i = 1; i < fields.size(); ++i) {

@@ -20,7 +20,7 @@ namespace updraft::migrate::syntax {
   X(StringContent, "string_content") X(StringEnd, "string_end") X(Interpolation, "interpolation") \
   X(ConcatenatedString, "concatenated_string") X(Import, "import_statement") X(ImportFrom, "import_from_statement") \
   X(FutureImport, "future_import_statement") X(DottedName, "dotted_name") X(AliasedImport, "aliased_import") \
-  X(WildcardImport, "wildcard_import") X(RelativeImport, "relative_import") X(ImportPrefix, "import_prefix") \
+  X(WildcardImport, "wildcard_import") \
   X(Function, "function_definition") X(Class, "class_definition") X(Lambda, "lambda") X(Parameters, "parameters") \
   X(LambdaParameters, "lambda_parameters") X(DefaultParameter, "default_parameter") \
   X(TypedParameter, "typed_parameter") X(TypedDefaultParameter, "typed_default_parameter") \
@@ -40,8 +40,7 @@ namespace updraft::migrate::syntax {
   X(ExpressionList, "expression_list") X(Return, "return_statement") X(If, "if_statement") X(Elif, "elif_clause") \
   X(Else, "else_clause") X(Assert, "assert_statement") X(Raise, "raise_statement") X(Delete, "delete_statement") \
   X(CasePattern, "case_pattern") X(Case, "case_clause") X(Comment, "comment") X(Await, "await") X(None, "none") \
-  X(True, "true") X(False, "false") X(Integer, "integer") X(Type, "type") X(Finally, "finally_clause") \
-  X(Yield, "yield") X(Error, "ERROR")
+  X(True, "true") X(False, "false") X(Integer, "integer") X(Type, "type") X(Error, "ERROR")
 // clang-format on
 
 enum class Kind : std::uint8_t {
@@ -55,22 +54,17 @@ enum class Kind : std::uint8_t {
 enum class Field : std::uint8_t {
   None,
   Alias,
-  Alternative,
-  Argument,
   Arguments,
   Attribute,
   Body,
   Condition,
   Consequence,
-  Definition,
   Function,
   Key,
   Left,
   ModuleName,
   Name,
   Object,
-  Operator,
-  Operators,
   Parameters,
   ReturnType,
   Right,

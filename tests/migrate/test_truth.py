@@ -51,6 +51,41 @@ def test_notebooks_and_requirements_of_tensorflow(migrated):
     assert files["requirements.txt"]["findings"]
 
 
+def test_a_part_of_a_package(tool, tmp_path):
+    """A folder of a larger package: sources name each other in full, and what lies around the folder was not read."""
+    guard = "if __name__ == '__main__':\n    fit()\n"
+    sources = {"big/__init__.py": "", "big/core.py": "import tensorflow as tf\ndef fit():\n    tf.ones(1)\n",
+               "big/part/__init__.py": "", "big/part/model.py": "import tensorflow as tf\ndef fit():\n    tf.ones(1)\n",
+               "big/part/own.py": "from big.part.model import fit\n" + guard, "big/part/train.py": "from big.core import fit\n" + guard,
+               "big/part/up.py": "from ..core import fit\n" + guard, "big/part/other.py": "from elsewhere.core import fit\n" + guard}
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    tool(tmp_path / "big/part", "-f", "tensorflow", "-o", tmp_path / "out")
+    out = tmp_path / "out" / "part_msft"
+    files = {f["path"]: f for f in json.loads((out / "migration_report.json").read_text())["files"]}
+    assert "npu.open()" in (out / "own.py").read_text()
+    for name in ("train.py", "up.py"):
+        (finding,) = files[name]["findings"]
+        assert finding["rule"] == "TF001" and not finding["applied"] and "around this folder" in finding["message"]["en"]
+        assert (out / name).read_text() == sources["big/part/" + name]
+    assert "other.py" not in files
+
+
+def test_a_package_that_names_itself(migrated):
+    """The folder is the package: what is imported by its full name is of the project."""
+    out, _, _ = migrated({"__init__.py": "", "config.py": "import os\nDEVICE = 'cuda'\n",
+                          "net.py": "import torch\nfrom project.config import DEVICE\nx = torch.ones(1, device=DEVICE)\n"})
+    assert "DEVICE = 'npu'" in (out / "config.py").read_text()
+
+
+def test_programs_that_stay_on_the_cpu_are_nothing_left_to_do(tool, tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a_test.py").write_text("import tensorflow as tf\nif __name__ == '__main__':\n    tf.test.main()\n")
+    tool("tf2npu", "-i", tmp_path / "p", "-o", tmp_path / "o", "-r", tmp_path / "r")
+    assert list((tmp_path / "r").rglob("api_brief_report.txt")) and not list((tmp_path / "r").rglob("failed_report.txt"))
+
+
 def test_no_entry_file_is_said(migrated):
     _, _, text = migrated({"train.py": "import tensorflow as tf\nds = tf.data.Dataset.range(8).batch(2)\n"})
     assert "No entry file was found" in text

@@ -155,6 +155,7 @@ void other_framework(ProjectResult& result, const Arguments& a) {
   run::Options other = a.options;
   other.framework = a.options.framework == "tensorflow" ? "pytorch" : "tensorflow";
   other.mode = run::Mode::Report;
+  other.tensorflow.beside_torch = true;
   other.rules.clear();
   std::set<std::string> known;
   for (const FileResult& f : result.files)

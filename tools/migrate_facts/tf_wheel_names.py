@@ -4,7 +4,7 @@ What a name stands for, and whether it is deprecated, is read from the sources o
 names are those of tf.
 
 usage: tf_wheel_names.py VERSION FOLDER > NAMES.tsv
-       FOLDER holds the unpacked wheels: pip download --no-deps --python-version 39 --only-binary :all: \\
+       FOLDER holds the wheels, packed or unpacked: pip download --no-deps --python-version 39 --only-binary :all: \\
          --platform manylinux2010_x86_64 tensorflow-cpu==2.6.5 keras==2.6.0 tensorflow-estimator==2.6.0
 """
 
@@ -12,6 +12,8 @@ import ast
 import functools
 import pathlib
 import sys
+import tempfile
+import zipfile
 
 # folder of the generated API, and the name that it has
 ROOTS = [
@@ -111,8 +113,17 @@ def walk(folder):
 
 def main():
     version, folder = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as unpacked:
+        wheels = sorted(pathlib.Path(folder).glob("*.whl"))
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(unpacked, [name for name in archive.namelist() if name.endswith(".py")])
+        found = walk(unpacked if wheels else folder)
+    missing = [root for _, root in ROOTS if not any(name.startswith(root + ".") for name in found)]
+    if missing:
+        sys.exit("%s has nothing of %s: the wheels of tensorflow-cpu, keras and tensorflow-estimator are wanted" % (folder, ", ".join(missing)))
     print("# names of tensorflow %s" % version)
-    for name, facts in sorted(walk(folder).items()):
+    for name, facts in sorted(found.items()):
         print("\t".join((name, *facts)))
 
 

@@ -175,7 +175,10 @@ def note(name):
 
 def rows():
     for name, kind in sorted(names().items()):
-        yield (name, kind, twin(name), *note(name))
+        there = twin(name)
+        # what an import can take from a module it cannot take from a class
+        other = kind_of(find(there)) if kind == "module" and there else kind
+        yield (name, kind, there, *note(name), other if other != kind else "")
 
 
 def main():
@@ -184,7 +187,8 @@ def main():
     out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
     head = ("# Names below torch.cuda (and a few of torch.backends) and what torch_npu has for them; made by\n"
             "# tools/migrate_facts/torch_cuda.py with torch %s and torch_npu %s. No npu name: there is none.\n"
-            "name\tkind\tnpu\tnote\tnote (zh)\n" % (torch.__version__.split("+")[0], torch_npu.__version__))
+            "# npu kind: where a module's twin is no module.\n"
+            "name\tkind\tnpu\tnote\tnote (zh)\tnpu kind\n" % (torch.__version__.split("+")[0], torch_npu.__version__))
     table = list(rows())
     out.write_text(head + "".join("\t".join(row) + "\n" for row in table))
     print("%s: %d names, %d without a twin" % (out, len(table), sum(not row[2] for row in table)))

@@ -188,7 +188,7 @@ void import(Source& s) {
     if (kind == Kind::FutureImport) future = statement;
     if ((kind == Kind::Import || kind == Kind::ImportFrom) && first == kNone) first = statement;
   }
-  Finding& f = s.add("PT351", Category::Change, 0, {"what the lines for several cards need", "多卡代码所需的模块"});
+  Finding& f = s.add("PT351", Category::Change, 0, rules::told("PT351.modules"));
   if (first != kNone) f.edits.push_back(distributed::before(tree, first, lines));
   else if (future != kNone) f.edits.push_back(distributed::after(tree, future, lines));
   else f.edits.push_back(distributed::at_start(tree, 0, lines));
@@ -223,27 +223,17 @@ Conversion::Conversion(const names::Project& project, const names::Project::Read
     const Source& s = *already->where.source;
     const std::string where =
         s.path + ":" + std::to_string(s.tree().position(s.tree()[already->where.node].begin).line);
-    refuse({"the script runs on several cards already (" + already->api + " at " + where +
-                "): its structure is left as it is; start it with run_distributed_npu.sh",
-            "脚本已支持多卡（" + where + " 处调用 " + already->api +
-                "）：不再改写其结构；请用 run_distributed_npu.sh 启动"},
-           already->api);
+    refuse(rules::told("PT357.already", {already->api, where}), already->api);
     return;
   }
   const std::vector<distributed::Model> models = distributed::models(program, options_.model);
   if (models.empty()) {
-    refuse({"no variable " + options_.model + " that holds a model is assigned in " + main.path +
-                " or what it imports: nothing is converted; name the variable with -t",
-            "在 " + main.path + " 及其导入的文件中未找到模型变量 " + options_.model +
-                "：未做多卡改写；请用 -t 指定模型变量名"},
-           {});
+    refuse(rules::told("PT357.no_model", {options_.model, main.path}), {});
     return;
   }
   const distributed::Entry entry = distributed::entry(program, models);
   if (entry.block == kNone) {
-    refuse({"the names torch or os mean something else in " + main.path + ": nothing is converted",
-            "在 " + main.path + " 中 torch 或 os 被用作其他含义：未做多卡改写"},
-           {});
+    refuse(rules::told("PT357.names", {main.path}), {});
     return;
   }
   for (const distributed::Model& m : models) distributed::wrap(program, m);
@@ -368,23 +358,7 @@ bool trains(const Program& program, const Source& s, NodeId loop, int depth) {
 namespace updraft::migrate::rewrite {
 namespace {
 
-const rules::Rule& the_rule() {
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT320";
-    r.confidence = Confidence::Review;
-    r.suggestion = "torch.nn.parallel.DistributedDataParallel";
-    r.message = {
-        "DataParallel does not work on NPU; DistributedDataParallel takes its place, with one process for each card: "
-        "it needs "
-        "init_process_group, a DistributedSampler and torchrun as well, which `distributed -t MODEL -m MAIN` writes",
-        "NPU 不支持 DataParallel，需改为每卡一个进程的 DistributedDataParallel：还需要 "
-        "init_process_group、DistributedSampler 与 "
-        "torchrun，可用 `distributed -t 模型变量 -m 入口文件` 自动改写"};
-    return r;
-  }();
-  return rule;
-}
+const rules::Rule& the_rule() { return rules::coded("PT320"); }
 
 bool is_data_parallel(std::string_view name) noexcept {
   return name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel" ||

@@ -100,8 +100,6 @@ void learn_purpose(Program& program, Loader& l) {
   if (walked) l.purpose = Purpose::Other;
 }
 
-Text review(std::string en, std::string zh) { return {std::move(en), std::move(zh)}; }
-
 /// The statement "LOADER.sampler.set_epoch(EPOCH)" in the loop over the epochs around a loop over the loader.
 class Epochs {
  public:
@@ -292,11 +290,8 @@ class Epochs {
   }
 
   static Finding& add(Source& s, NodeId loop) {
-    return s.add(
-        "PT356", Category::Change, loop,
-        {"this loop counts the epochs around the loop over the training data: the sampler shuffles anew in each",
-         "该循环为训练数据循环外层的 epoch 循环，每个 epoch 需为采样器设置新的随机种子"},
-        "torch.utils.data.distributed.DistributedSampler.set_epoch");
+    return s.add("PT356", Category::Change, loop, rules::told("PT356"),
+                 "torch.utils.data.distributed.DistributedSampler.set_epoch");
   }
 
   Program& program_;
@@ -407,32 +402,20 @@ Text obstacle(Program& program, Source& s, NodeId call) {
   const auto given = [&](const Argument& a) { return a && tree.kind(a.value) != Kind::None; };
   const Options options = starred(program, s, call);
   if (given(argument(tree, call, "batch_sampler", 4)) || options.keys.contains("batch_sampler"))
-    return review(
-        "this training loader has a batch_sampler of its own: each process must draw its part of the batches there",
-        "该训练 DataLoader 使用自定义 batch_sampler：请在其中为每个进程划分批次");
+    return rules::told("PT357.batch_sampler");
   if (given(argument(tree, call, "sampler", 3)) || options.keys.contains("sampler"))
-    return review("this training loader has a sampler of its own: each process must draw its part of the data there",
-                  "该训练 DataLoader 使用自定义 sampler：请在其中为每个进程划分数据");
+    return rules::told("PT357.sampler");
   const Argument dataset = argument(tree, call, "dataset", 0);
-  if (!dataset)
-    return review("the arguments of this training loader cannot be told: give it a DistributedSampler",
-                  "无法确定该训练 DataLoader 的参数：请为其设置 DistributedSampler");
-  if (iterable(program, s, dataset.value))
-    return review("an IterableDataset has no sampler: each process must read its part of the data by its rank",
-                  "IterableDataset 不支持 sampler：请按 rank 为每个进程划分数据");
+  if (!dataset) return rules::told("PT357.arguments");
+  if (iterable(program, s, dataset.value)) return rules::told("PT357.iterable");
   // an explicit shuffle=True excludes samplers among the options
   const Argument shuffles = argument(tree, call, "shuffle", 2);
   if (options.keys.contains("shuffle") || (!options.known && !(shuffles && tree.kind(shuffles.value) == Kind::True)))
-    return review(
-        "options after ** hide whether this training loader shuffles or has a sampler: give it a "
-        "DistributedSampler",
-        "** 参数使得无法判断该训练 DataLoader 是否打乱数据或已有 sampler：请为其设置 DistributedSampler");
+    return rules::told("PT357.options");
   if (argument(tree, call, "shuffle", 2).hidden || argument(tree, call, "sampler", 3).hidden) {
     bool stars = false;
     for (NodeId a : tree.children(tree.child(call, Field::Arguments))) stars = stars || tree.kind(a) == Kind::ListSplat;
-    if (stars)
-      return review("starred arguments hide whether this training loader shuffles: give it a DistributedSampler",
-                    "星号参数使得无法判断该训练 DataLoader 是否打乱数据：请为其设置 DistributedSampler");
+    if (stars) return rules::told("PT357.starred");
   }
   return {};
 }
@@ -452,10 +435,7 @@ void sample(const Program& program, Loader& l) {
   const Argument dataset = argument(tree, l.call, "dataset", 0), shuffle = argument(tree, l.call, "shuffle", 2),
                  sampler = argument(tree, l.call, "sampler", 3);
   const bool literal = !conditional(tree, shuffle);
-  Finding& f = s.add("PT355", Category::Change, l.call,
-                     {"every process trains on its own part of the data; the sampler shuffles in the loader's place",
-                      "每个进程只训练各自的数据分片；由采样器代替 DataLoader 打乱数据"},
-                     std::string(kLoader));
+  Finding& f = s.add("PT355", Category::Change, l.call, rules::told("PT355"), std::string(kLoader));
   const Kind kind = tree.kind(dataset.value);
   std::string data(tree.text(dataset.value));
   if (kind != Kind::Identifier && kind != Kind::Attribute) {
@@ -516,14 +496,8 @@ void loaders(Program& program) {
       if (l.purpose == Purpose::Other) continue;  // validation: every process sees all of it
       if (l.purpose == Purpose::Unknown) {
         if (!shuffle && tree.ancestor(call, Kind::DictComprehension) == kNone) continue;
-        source
-            ->add("PT357", Category::Note, call,
-                  review("whether this loader feeds the training cannot be told: if it does, give it a "
-                         "DistributedSampler and call its set_epoch in every epoch",
-                         "无法判断该 DataLoader 是否用于训练：若是，请设置 DistributedSampler 并在每个 epoch 调用 "
-                         "set_epoch"),
-                  std::string(kLoader))
-            .confidence = Confidence::Review;
+        source->add("PT357", Category::Note, call, rules::told("PT357.purpose"), std::string(kLoader)).confidence =
+            Confidence::Review;
         continue;
       }
       Text why = obstacle(program, *source, call);
@@ -532,11 +506,7 @@ void loaders(Program& program) {
         for (const Place& p : l.flow.places()) {
           const NodeId loop = p.item == Place::kWhole ? walked_by(p.source->tree(), p.node) : kNone;
           if (loop != kNone && p.source->tree().kind(loop) == Kind::For && !trains(program, *p.source, loop))
-            why = review(
-                "this call makes loaders for training and for validation: give the training one a "
-                "DistributedSampler and call its set_epoch in every epoch",
-                "该调用同时用于创建训练与验证 DataLoader：请仅为训练 DataLoader 设置 DistributedSampler，并在每个 "
-                "epoch 调用 set_epoch");
+            why = rules::told("PT357.both");
         }
       }
       if (!why.empty()) {
@@ -548,15 +518,8 @@ void loaders(Program& program) {
       bool set = false;
       for (const Place& loop : l.loops) set = Epochs(program, l).set(loop) || set;
       if (!set)
-        source
-            ->add(
-                "PT357", Category::Note, call,
-                review("no loop over epochs was found around the training: call loader.sampler.set_epoch(epoch) in it, "
-                       "else every epoch has the same order",
-                       "未找到训练外层的 epoch 循环：请在其中调用 loader.sampler.set_epoch(epoch)，否则每个 epoch "
-                       "的数据顺序相同"),
-                std::string(kLoader))
-            .confidence = Confidence::Review;
+        source->add("PT357", Category::Note, call, rules::told("PT357.epochs"), std::string(kLoader)).confidence =
+            Confidence::Review;
     }
 }
 

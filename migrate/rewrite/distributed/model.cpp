@@ -187,10 +187,7 @@ void unwrap_data_parallel(const Model& model) {
   for (NodeId call : model.parallel) {
     const Argument inner = argument(tree, call, "module", 0);
     if (!inner) continue;
-    Finding& f = s.add("PT352", Category::Change, call,
-                       {"DataParallel drives all cards from one process; DistributedDataParallel takes its place",
-                        "DataParallel 由单进程驱动多卡，改用 DistributedDataParallel（每卡一个进程）"},
-                       "torch.nn.DataParallel");
+    Finding& f = s.add("PT352", Category::Change, call, rules::told("PT352.parallel"), "torch.nn.DataParallel");
     NodeId statement = tree.statement(call);
     const NodeId assignment = tree.child(statement, std::size_t{0});
     const bool only = tree.kind(assignment) == Kind::Assignment && tree.child(assignment, Field::Right) == call &&
@@ -289,11 +286,7 @@ void wrap(Program& program, const Model& model) {
   if (torch.empty()) return;
   unwrap_data_parallel(model);
   Finding& f =
-      s.add("PT352", Category::Change, model.last,
-            {"the model is complete and on its device here; DistributedDataParallel averages its gradients over "
-             "the processes",
-             "模型在此处已创建并搬移到设备，用 DistributedDataParallel 封装以在多进程间同步梯度"},
-            "torch.nn.parallel.DistributedDataParallel");
+      s.add("PT352", Category::Change, model.last, rules::told("PT352"), "torch.nn.parallel.DistributedDataParallel");
   f.edits.push_back(after(tree, model.last,
                           {model.name + " = " + torch + ".nn.parallel.DistributedDataParallel(" + model.name +
                            ", device_ids=[" + torch + ".npu.current_device()])"}));
@@ -309,9 +302,7 @@ void wrap(Program& program, const Model& model) {
     if (t.kind(attribute) != Kind::Attribute || t.child(attribute, Field::Object) != p.node) continue;
     const std::string_view name = t.text(t.child(attribute, Field::Attribute));
     if (answers(name) || !at.unwrapped.insert(attribute).second) continue;
-    Finding& asked = at.add("PT353", Category::Change, attribute,
-                            {"the wrapped model is .module; its own attributes, methods and state_dict keys are there",
-                             "封装后的原模型为 .module，其属性、方法及 state_dict 的键名需从 .module 访问"});
+    Finding& asked = at.add("PT353", Category::Change, attribute, rules::told("PT353"));
     if (flow.chosen(p) || also_unwrapped(program, at, p.node, flow)) {
       const std::string name_text(t.text(p.node));
       asked.edits.push_back(
@@ -329,11 +320,7 @@ void wrap(Program& program, const Model& model) {
         std::find(known.begin(), known.end(), name) != known.end())
       continue;
     const NodeId loop = t.ancestor(call, Kind::For);
-    if (loop != kNone && trains(program, at, loop, 4))
-      at.add("PT354", Category::Note, call,
-             {"gradients of what this method computes are not averaged over the processes: only calls of the model "
-              "itself are; move the computation into forward()",
-              "该方法绕过 DistributedDataParallel，其计算的梯度不会在进程间同步；请将计算移入 forward()"});
+    if (loop != kNone && trains(program, at, loop, 4)) at.add("PT354", Category::Note, call, rules::told("PT354"));
   }
 }
 

@@ -110,10 +110,7 @@ class Outputs {
       if (api != "os.makedirs" && api != "os.mkdir") return;
       const Argument given = argument(tree, call, "exist_ok", 2);
       if (given || given.hidden) return;
-      Finding& f = s.add("PT358", Category::Change, call,
-                         {"several processes make this folder at once; whoever is late must not fail",
-                          "多个进程会同时创建该目录，需允许目录已存在"},
-                         api);
+      Finding& f = s.add("PT358", Category::Change, call, rules::told("PT358.folder"), api);
       if (api == "os.mkdir") {
         if (tree.kind(callee) != Kind::Attribute || argument(tree, call, "dir_fd", -1)) {
           f.category = Category::Note;
@@ -132,16 +129,11 @@ class Outputs {
       s.add("PT359", Category::Change, call, progress_text(), api)
           .edits.push_back(keyword(tree, call, "disable=" + torch + ".distributed.get_rank() != 0"));
     } else if (last == "SummaryWriter") {
-      s.add("PT359", Category::Note, call,
-            {"every process would write these logs: make the writer on rank 0 only",
-             "每个进程都会写日志：请仅在 rank 0 上创建该对象"},
-            s.callee(call));
+      s.add("PT359", Category::Note, call, rules::told("PT359.writer"), s.callee(call));
     }
   }
 
-  static Text progress_text() {
-    return {"the progress is the same in every process: rank 0 tells it", "各进程的训练进度相同，仅由 rank 0 输出"};
-  }
+  static Text progress_text() { return rules::told("PT359"); }
 
   /// Whether a node belongs to the training: in a loop, or in a function that gets the model.
   bool progress(Source& s, NodeId node) const {
@@ -240,10 +232,7 @@ class Outputs {
         saved = false;
         const std::string torch = s.name_of("torch", statement);
         if (torch.empty() || !alone(tree, statement)) continue;
-        s.add("PT358", Category::Change, statement,
-              {"rank 0 has written what all processes read here: they wait for it",
-               "此处各进程读取由 rank 0 写入的文件，需等待写入完成"},
-              "torch.load")
+        s.add("PT358", Category::Change, statement, rules::told("PT358.wait"), "torch.load")
             .edits.push_back(before(tree, statement, {torch + ".distributed.barrier()"}));
       }
       if (does(s, statement, false)) saved = true;
@@ -326,11 +315,8 @@ class Outputs {
   void guard(Source& s, const std::vector<NodeId>& statements, bool saving) {
     const std::string torch = s.name_of("torch", statements.front());
     if (torch.empty() || keeps(s.tree(), statements.front())) return;
-    Finding& f = s.add(
-        saving ? "PT358" : "PT359", Category::Change, statements.front(),
-        saving ? Text{"all processes have the same state: rank 0 saves it", "各进程的模型状态相同，仅由 rank 0 保存"}
-               : progress_text(),
-        saving ? "torch.save" : "print");
+    Finding& f = s.add(saving ? "PT358" : "PT359", Category::Change, statements.front(),
+                       saving ? rules::told("PT358") : progress_text(), saving ? "torch.save" : "print");
     f.edits = under(s.tree(), statements, torch + ".distributed.get_rank() == 0");
     if (saving)
       for (NodeId statement : statements) unwrap(s, statement, f.edits);

@@ -113,10 +113,7 @@ Entry entry(Program& program, const std::vector<Model>& models) {
         anchor = next;
         break;
       }
-  Finding& f = s.add("PT351", Category::Change, anchor,
-                     {"the processes that torchrun starts take an NPU each and join a process group over HCCL",
-                      "torchrun 启动的各进程各自绑定一个 NPU，并通过 HCCL 建立通信组"},
-                     "torch.distributed.init_process_group");
+  Finding& f = s.add("PT351", Category::Change, anchor, rules::told("PT351"), "torch.distributed.init_process_group");
   if (block == kNone) {
     const bool is_import = tree.kind(where) == Kind::Import || tree.kind(where) == Kind::ImportFrom ||
                            tree.kind(where) == Kind::FutureImport || tree.kind(where) == Kind::Try;
@@ -132,9 +129,7 @@ Entry entry(Program& program, const std::vector<Model>& models) {
   NodeId guarded = guard(tree);
   const NodeId last = last_of(tree, guarded != kNone ? guarded : 0);
   Finding& g =
-      s.add("PT351", Category::Change, last,
-            {"every process waits for the others and leaves the process group", "训练结束后各进程同步并退出通信组"},
-            "torch.distributed.destroy_process_group");
+      s.add("PT351", Category::Change, last, rules::told("PT351.end"), "torch.distributed.destroy_process_group");
   if (!leave_by_status(s, last, status, end, g)) g.edits.push_back(after(tree, last, end));
   return e;
 }
@@ -197,8 +192,7 @@ void Conversion::add(Sites& s) const {
       const bool inside = tree.ancestor(node, Kind::Function) != kNone || tree[node].begin >= file.ranked_at;
       return inside ? file.local_rank : std::string();
     };
-    const Text text = {"each process works on its own card, not on a fixed one",
-                       "每个进程使用各自的 NPU，不能固定设备编号"};
+    const Text text = rules::told("PT350");
     std::vector<Finding> kept;
     for (Finding& f : s.findings) {
       if (f.edits.empty() || f.category != Category::Change || f.confidence == Confidence::Review) {
@@ -219,8 +213,7 @@ void Conversion::add(Sites& s) const {
           if (tree.kind(assignment) == Kind::Assignment && tree.inside(node, tree.child(assignment, Field::Left))) {
             Finding g = f;
             g.rule = "PT350";
-            g.message = {"run_distributed_npu.sh chooses the cards; here this would leave one card to all processes",
-                         "由 run_distributed_npu.sh 选择 NPU；保留此行会使所有进程只能使用同一张卡"};
+            g.message = rules::told("PT350.launcher");
             g.edits = {{tree[statement].begin, tree[statement].end, "pass"}};
             ours.push_back(std::move(g));
             replaced = true;

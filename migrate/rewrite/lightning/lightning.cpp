@@ -35,46 +35,13 @@ constexpr std::array<Names, 3> kCudaOnly = {"BitsandbytesPrecision", "Transforme
                                             "find_usable_cuda_devices"};
 constexpr Names kImported = "ascend_function.lightning_npu";
 
-rules::Rule made(std::string_view id, Category category, Confidence confidence, Text message = {}) {
-  rules::Rule r;
-  r.id = id;
-  r.category = category;
-  r.confidence = confidence;
-  r.message = std::move(message);
-  return r;
-}
+const rules::Rule& accelerator_rule() { return rules::coded("PT330"); }
 
-const rules::Rule& accelerator_rule() {
-  static const rules::Rule rule = made(
-      "PT330", Category::Change, Confidence::Likely,
-      {"Lightning's accelerator of NPUs is npu, which ascend_function/lightning_npu.py registers (gpu and cuda mean "
-       "CUDA)",
-       "Lightning 中 NPU 的加速器名为 npu，由 ascend_function/lightning_npu.py 注册（gpu 与 cuda 指 CUDA）"});
-  return rule;
-}
+const rules::Rule& gpus_rule() { return rules::coded("PT331"); }
 
-const rules::Rule& gpus_rule() {
-  static const rules::Rule rule =
-      made("PT331", Category::Change, Confidence::Likely,
-           {"gpus= is Lightning 1.x's and means CUDA: accelerator=\"npu\" with devices= says it in 1.9 and 2.x",
-            "gpus= 是 Lightning 1.x 的参数，表示 CUDA：1.9 与 2.x 中用 accelerator=\"npu\" 与 devices= 表示"});
-  return rule;
-}
+const rules::Rule& import_rule() { return rules::coded("PT332"); }
 
-const rules::Rule& import_rule() {
-  static const rules::Rule rule =
-      made("PT332", Category::Change, Confidence::Likely,
-           {"ascend_function/lightning_npu.py, beside the sources, registers the accelerator npu with Lightning: one "
-            "NPU, ddp by hccl, mixed precision; auto, gpu and cuda of configurations mean npu as well",
-            "源码旁的 ascend_function/lightning_npu.py 向 Lightning 注册加速器 npu：单卡、基于 hccl 的 "
-            "ddp、混合精度；配置中的 auto、gpu 与 cuda 也按 npu 处理"});
-  return rule;
-}
-
-const rules::Rule& lost_rule() {
-  static const rules::Rule rule = made("PT333", Category::Unsupported, Confidence::Certain);
-  return rule;
-}
+const rules::Rule& lost_rule() { return rules::coded("PT333"); }
 
 /// The last part of a name, and where it is a method of Trainer that of its class.
 struct Part {
@@ -252,27 +219,19 @@ class Lightning {
     if (text == "dp") {
       Finding& f = s_.add(lost_rule(), value, Confidence::Review, "strategy=\"dp\"");
       f.category = Category::Change;
-      f.message = {
-          "DataParallel does not work on NPU (and Lightning 2 has no dp): ddp takes its place, with a process "
-          "and a batch of its own for each card",
-          "NPU 不支持 DataParallel（Lightning 2 也已移除 dp）：改用 ddp，每卡一个进程，各自使用一个批次"};
+      f.message = rules::told("PT333.dp");
       for (NodeId c : tree_.children(value))
         if (tree_.kind(c) == Kind::StringContent) f.edits.push_back(s_.replace(c, "ddp"));
     } else if (among(kLostStrategies, text)) {
       Finding& f = s_.add(lost_rule(), value, Confidence::Certain, "strategy=\"" + text + "\"");
-      f.message = {"Lightning's strategy " + text + " has no NPU: write strategy=\"ddp\"",
-                   "Lightning 的策略 " + text + " 不支持 NPU：请改为 strategy=\"ddp\""};
+      f.message = rules::told("PT333.strategy", {text});
     }
   }
 
   void auto_select(NodeId argument) {
     if (s_.kept(argument)) return;
     Finding& f = s_.add(lost_rule(), argument, Confidence::Certain, "auto_select_gpus");
-    f.message = {
-        "auto_select_gpus looks for free GPUs of CUDA, and Lightning 2 refuses it: leave it out; "
-        "ASCEND_RT_VISIBLE_DEVICES chooses cards",
-        "auto_select_gpus 仅查找空闲的 CUDA 设备，Lightning 2 不接受该参数：请删除，改用 "
-        "ASCEND_RT_VISIBLE_DEVICES 选卡"};
+    f.message = rules::told("PT333.auto_select");
   }
 
   void cuda_only(const Use& use, Names name) {
@@ -280,28 +239,22 @@ class Lightning {
     const bool find = name == "find_usable_cuda_devices";
     const std::string n(name);
     Finding& f = s_.add(lost_rule(), use.node, Confidence::Certain, use.value.name);
-    if (find)
-      f.message = {"find_usable_cuda_devices knows CUDA only: write accelerator=\"npu\", devices=N",
-                   "find_usable_cuda_devices 仅支持 CUDA：请改为 accelerator=\"npu\", devices=N"};
-    else
-      f.message = {n + " needs a library of CUDA: write precision=\"bf16-mixed\" or \"16-mixed\" on NPU",
-                   n + " 依赖 CUDA 库：NPU 上请改为 precision=\"bf16-mixed\" 或 \"16-mixed\""};
+    if (find) f.message = rules::told("PT333.find_usable");
+    else f.message = rules::told("PT333.precision", {n});
   }
 
   /// CUDAAccelerator.is_available(), isinstance(x, CUDAAccelerator)
   void cuda_accelerator(const Use& use) {
     if (s_.kept(use.node) || tree_.ancestor(use.node, Kind::ImportFrom) != kNone) return;
     Finding& f = s_.add(lost_rule(), use.node, Confidence::Certain, use.value.name);
-    f.message = {"CUDAAccelerator answers for CUDA alone: ask torch.npu, or the accelerator's auto_device_count()",
-                 "CUDAAccelerator 仅针对 CUDA：请查询 torch.npu，或加速器的 auto_device_count()"};
+    f.message = rules::told("PT333.accelerator");
   }
 
   void stats_monitor(const Use& use) {
     if (use.call == kNone || s_.kept(use.node)) return;
     Finding& f = s_.add(lost_rule(), use.node, Confidence::Certain, use.value.name);
     f.suggestion = "DeviceStatsMonitor";
-    f.message = {"GPUStatsMonitor reads nvidia-smi, and Lightning 2 has none: DeviceStatsMonitor asks the accelerator",
-                 "GPUStatsMonitor 读取 nvidia-smi，Lightning 2 已移除：请改用向加速器查询的 DeviceStatsMonitor"};
+    f.message = rules::told("PT333.stats");
   }
 
   /// self.on_gpu of a LightningModule
@@ -314,8 +267,7 @@ class Lightning {
       return;
     Finding& f = s_.add(lost_rule(), id, Confidence::Certain, "on_gpu");
     f.suggestion = "self.device.type == \"npu\"";
-    f.message = {"on_gpu asks for CUDA alone and is False on NPU, and Lightning 2 has none: ask self.device.type",
-                 "on_gpu 仅判断 CUDA，在 NPU 上为 False，Lightning 2 已移除：请判断 self.device.type"};
+    f.message = rules::told("PT333.on_gpu");
   }
 
   /// Trainer(accelerator=CUDAAccelerator())

@@ -66,21 +66,12 @@ class ApexAmp {
     try {
       convert();
     } catch (const Refused& refused) {
-      Finding& f = s_.add(rule("PT823"), refused.where, Confidence::Review, "torch.cuda.amp");
-      f.message = {"apex.amp (-a) is for you to put in here: " + refused.why +
-                       ". The script keeps mixed precision by torch.npu.amp",
-                   "此处需手动改用 apex.amp（-a）：" + refused.why + "。脚本保留 torch.npu.amp 混合精度"};
+      Finding& f = s_.add(rules::coded("PT823"), refused.where, Confidence::Review, "torch.cuda.amp");
+      f.message = rules::told("PT823", {refused.why});
     }
   }
 
  private:
-  static const rules::Rule& rule(const char* id) {
-    static std::map<std::string, rules::Rule> rules;
-    rules::Rule& r = rules[id];
-    r.id = id;
-    return r;
-  }
-
   [[noreturn]] static void refuse(NodeId where, std::string why) { throw Refused{where, std::move(why)}; }
 
   std::string text(NodeId node) const { return std::string(tree_.text(node)); }
@@ -678,16 +669,9 @@ class ApexAmp {
         });
       });
     });
-    Finding& f = s_.add(rule("PT822"), call, Confidence::Likely, "torch.cuda.amp");
-    f.message = {
-        "torch.cuda.amp becomes apex.amp (-a): amp.initialize in O1, whose casts hold from there on, and "
-        "amp.scale_loss around backward()",
-        "torch.cuda.amp 改为 apex.amp（-a）：以 O1 调用 amp.initialize（此后自动转换类型），backward() 置于 "
-        "amp.scale_loss 中"};
-    if (checkpoint_) {
-      f.message.en += "; amp.load_state_dict reads its own checkpoints, none of a GradScaler";
-      f.message.zh += "；amp.load_state_dict 只能读取自身保存的 checkpoint，不能读取 GradScaler 的";
-    }
+    Finding& f = s_.add(rules::coded("PT822"), call, Confidence::Likely, "torch.cuda.amp");
+    f.message = rules::told("PT822");
+    if (checkpoint_) f.message += rules::told("PT822.checkpoint");
     f.edits = std::move(edits_);
   }
 

@@ -75,25 +75,9 @@ std::unordered_map<std::string_view, std::string_view> read_names() {
   return names;
 }
 
-const rules::Rule& replaced() {
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT811";
-    return r;
-  }();
-  return rule;
-}
+const rules::Rule& replaced() { return rules::coded("PT811"); }
 
-const rules::Rule& imported() {
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT812";
-    r.message = {"the folder ascend_function, beside the sources, holds the functions that the NPU lacks (-sim)",
-                 "源码旁的 ascend_function 目录提供 NPU 不支持的函数的等价实现（-sim）"};
-    return r;
-  }();
-  return rule;
-}
+const rules::Rule& imported() { return rules::coded("PT812"); }
 
 }  // namespace
 
@@ -113,6 +97,8 @@ std::string_view equivalent(std::string_view api) {
 void similar(Sites& s, const Facts& facts) {
   const syntax::Tree& tree = s.tree();
   if (s.module.path().starts_with("ascend_function/")) return;
+  const Text product{std::string(name_of(facts.product, Language::en)),
+                     std::string(name_of(facts.product, Language::zh))};
   bool any = false;
   for (const Use& use : uses_under(s, {"torch"})) {
     const std::string_view name = equivalent(use.value.name);
@@ -125,10 +111,7 @@ void similar(Sites& s, const Facts& facts) {
     Finding& f =
         s.add(replaced(), use.node, type || !use.value.sure ? Confidence::Review : Confidence::Certain, use.value.name);
     f.suggestion = to;
-    f.message = {fmt::format("{} is not supported on {}: {} gives the same result by supported operators (-sim)",
-                             use.value.name, name_of(facts.product, Language::en), to),
-                 fmt::format("{} 不支持 {}：{} 由受支持的算子组成，结果相同（-sim）",
-                             name_of(facts.product, Language::zh), use.value.name, to)};
+    f.message = rules::told("PT811.equivalent", {use.value.name, product, to});
     f.edits.push_back(s.replace(use.node, to));
     if (f.confidence != Confidence::Review) any = true, s.claims.take(use.node);
   }
@@ -150,13 +133,7 @@ void specify_device(Sites& s) {
   const NodeId torch = first_import(s, "torch");
   const NodeId chosen = torch != kNone ? torch : first_statement(tree);
   if (chosen == kNone || s.kept(chosen)) return;
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT801";
-    r.message = {"the device is chosen by the variable DEVICE_ID (-s): the process sees that card alone, as npu:0",
-                 "由环境变量 DEVICE_ID 选择设备（-s）：进程只看到该卡，编号为 npu:0"};
-    return r;
-  }();
+  static const rules::Rule& rule = rules::coded("PT801");
   // a torch import in a function comes too late to be the place, unless it is the only one
   Finding& f = s.add(rule, chosen, Confidence::Certain, "DEVICE_ID");
   f.edits.push_back(insert_line(tree, chosen,
@@ -252,22 +229,12 @@ void modelarts_job(Sites& s) {
   if (!s.about_torch || !starts(s.tree()) || s.tree().text().find(kPackage) != std::string_view::npos) return;
   const NodeId first = first_statement(s.tree());
   if (first == kNone || s.kept(first)) return;
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT841";
-    r.message = {
-        "-m: --data_url and --train_url of a ModelArts job bring the data and take the results "
-        "(ascend_modelarts_function, whose paths.json lists them)",
-        "-m：由 ModelArts 作业的 --data_url 与 --train_url 下载数据、上传结果（见 ascend_modelarts_function 及其 "
-        "paths.json）"};
-    return r;
-  }();
+  static const rules::Rule& rule = rules::coded("PT841");
   for (const Option& option : path_options(s.module)) {
     const std::string name = plain(option.name);
     if (name != "data_url" && name != "train_url") continue;
     Finding& f = s.add(rule, first, Confidence::Review, "");
-    f.message = {"-m: the script takes --" + name + " itself: nothing is put in here",
-                 "-m：脚本自身已处理 --" + name + "，此处不作修改"};
+    f.message = rules::told("PT841.own", {name});
     return;
   }
   Finding& f = s.add(rule, first, Confidence::Certain, std::string(kPackage));

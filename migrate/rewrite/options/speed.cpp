@@ -55,14 +55,7 @@ std::string unknown_argument(const syntax::Tree& tree, NodeId call, const Optimi
   return known.needs_lr && !lr && position < 2 ? "lr (missing)" : "";
 }
 
-const rules::Rule& rule() {
-  static const rules::Rule fused = [] {
-    rules::Rule r;
-    r.id = "PT831";
-    return r;
-  }();
-  return fused;
-}
+const rules::Rule& rule() { return rules::coded("PT831"); }
 
 bool sets_to_none(std::string_view text) {
   const std::size_t at = text.find("set_to_none");
@@ -139,10 +132,7 @@ void clip(Sites& s, const Use& use, const std::vector<Made>& made, const std::st
     if (!same_variable(s, optimizer.target, optimizer.target, true)) continue;
     Finding& f = s.add(rule(), use.node, Confidence::Likely, use.value.name);
     f.suggestion = std::string(tree.text(optimizer.target)) + ".clip_grad_norm_fused_";
-    f.message = {fmt::format("the fused optimizer has these gradients in one piece: {} clips them to the same norm in "
-                             "one (-a {})",
-                             f.suggestion, model),
-                 fmt::format("融合优化器已将这些梯度合并存放：{} 一次完成同样的裁剪（-a {}）", f.suggestion, model)};
+    f.message = rules::told("PT831.clip", {f.suggestion, model});
     f.edits = {s.replace(use.node, f.suggestion), {tree[first].begin, tree[second].begin, ""}};
     s.claims.take(use.node);
     return;
@@ -172,13 +162,8 @@ void affine(Sites& s, const std::string& model) {
                                                : Confidence::Certain;
     Finding& f = s.add(rule(), use.node, use.value.sure ? sure : lower(sure, Confidence::Likely), use.value.name);
     f.suggestion = row.npu;
-    f.message = hindrance.empty()
-                    ? Text{fmt::format("{} gives the same result faster (-a {}); gradients stay allocated, zero_grad "
-                                       "fills them with zeros",
-                                       row.npu, model),
-                           fmt::format("{} 结果相同且更快（-a {}）；梯度内存保留，zero_grad 以 0 填充", row.npu, model)}
-                    : Text{fmt::format("{} would be faster (-a {}), but does not have: {}", row.npu, model, hindrance),
-                           fmt::format("{} 更快（-a {}），但不支持：{}", row.npu, model, hindrance)};
+    f.message = hindrance.empty() ? rules::told("PT831.fused", {row.npu, model})
+                                  : rules::told("PT831.hindered", {row.npu, model, hindrance});
     if (hindrance.empty()) {
       f.edits.push_back(s.replace(use.node, std::string(row.npu)));
       s.claims.take(use.node);
@@ -437,11 +422,7 @@ void mixed_precision(Sites& s) {
   std::vector<NodeId> found;
   for (NodeId id = 0; id < tree.size(); ++id)
     if (const MethodCall call = method_call(tree, id); call && call.method == "backward") found.push_back(id);
-  static const rules::Rule rule = [] {
-    rules::Rule r;
-    r.id = "PT821";
-    return r;
-  }();
+  static const rules::Rule& rule = rules::coded("PT821");
   for (NodeId id : found) {
     if (s.kept(id)) continue;
     Loop loop(s, id);
@@ -449,15 +430,10 @@ void mixed_precision(Sites& s) {
     if (hindrance.empty() && !torch_is_torch(s, id)) hindrance = "the name torch is not torch here";
     Finding& f = s.add(rule, id, hindrance.empty() ? Confidence::Likely : Confidence::Review, "torch.autocast");
     if (!hindrance.empty()) {
-      f.message = {"mixed precision (--mixed-precision) is for you to add here: " + hindrance,
-                   "此处的混合精度（--mixed-precision）需手动添加：" + hindrance};
+      f.message = rules::told("PT821.hindered", {hindrance});
       continue;
     }
-    f.message = {
-        "mixed precision (--mixed-precision): the forward pass runs under autocast in float16, and the scaled loss "
-        "keeps small "
-        "gradients",
-        "混合精度（--mixed-precision）：前向计算在 autocast 下以 float16 运行，并通过缩放 loss 保留较小的梯度"};
+    f.message = rules::told("PT821");
     std::string scaler = "scaler";
     while (tree.text().find(scaler) != std::string_view::npos) scaler = "amp_" + scaler;
     f.edits = loop.edits(scaler);

@@ -226,8 +226,19 @@ class Datasets {
       if (says_evaluation(name) || evaluated(name)) return true;
     }
     if (takes_evaluation(chain)) return true;
-    if (tree_.kind(up) == Kind::Return && function != kNone && evaluated_calls(function)) return true;
+    if (function != kNone && (evaluated_calls(function) || takes_split(function))) return true;
     return made_of_evaluation(id);
+  }
+
+  /// def load(path, split, batch_size): whoever calls it says whether the data are for an evaluation.
+  bool takes_split(NodeId function) const {
+    const NodeId parameters = tree_.child(function, Field::Parameters);
+    for (NodeId p : tree_.children(parameters)) {
+      const NodeId name = tree_.kind(p) == Kind::Identifier ? p : tree_.child(p, std::size_t{0});
+      const NodeId named = tree_.child(p, Field::Name) != kNone ? tree_.child(p, Field::Name) : name;
+      if (const std::string_view text = s_.text(named); text == "split" || text == "subset") return true;
+    }
+    return false;
   }
 
   /// test, val, eval, … as a word of a name.
@@ -281,20 +292,20 @@ class Datasets {
     return (*identifiers_)[name];
   }
 
-  /// Whether what a function returns is given to evaluations alone: model.evaluate(pipeline(x)).
+  /// Whether an evaluation has what a function returns, alone or beside the training: model.evaluate(pipeline(x)),
+  /// def eval_input(): return pipeline(x).
   bool evaluated_calls(NodeId function) {
-    bool any = false;
     for (NodeId n : identifiers(s_.text(tree_.child(function, Field::Name)))) {
       const NodeId call = tree_.call_of(n);
-      if (call == kNone) continue;
-      const NodeId up = tree_.parent(call);
-      const bool one = takes_evaluation(call) ||
-                       (tree_.kind(up) == Kind::Assignment && (says_evaluation(s_.text(tree_.child(up, Field::Left))) ||
-                                                               evaluated(s_.text(tree_.child(up, Field::Left)))));
-      if (!one) return false;
-      any = true;
+      if (call == kNone || tree_.inside(n, function)) continue;
+      if (takes_evaluation(call)) return true;
+      const NodeId up = tree_.parent(call), caller = enclosing_function(tree_, call);
+      if (caller != kNone && says_evaluation(s_.text(tree_.child(caller, Field::Name)))) return true;
+      if (tree_.kind(up) == Kind::Assignment &&
+          (says_evaluation(s_.text(tree_.child(up, Field::Left))) || evaluated(s_.text(tree_.child(up, Field::Left)))))
+        return true;
     }
-    return any;
+    return false;
   }
 
   /// from_tensor_slices((x_test, y_test)).batch(n), tfds.load(name, split="test").batch(n),

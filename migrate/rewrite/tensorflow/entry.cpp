@@ -302,6 +302,13 @@ bool reaches_tensorflow(const names::Project& project, const std::string& path, 
   return std::any_of(summary->wildcards.begin(), summary->wildcards.end(), follow);
 }
 
+/// Whether a program imports something of a package that the project is only a part of.
+bool imports_around(const names::Project& project, const std::string& path) {
+  const auto summary = project.summary(path);
+  return std::any_of(summary->imports.begin(), summary->imports.end(),
+                     [&](const auto& import) { return project.around(import.second.module, path); });
+}
+
 }  // namespace
 
 bool of_tensorflow(std::string_view module) noexcept {
@@ -331,6 +338,7 @@ void Script::find_entry() {
     std::set<std::string> seen;
     const names::Project* project = sites.module.project();
     entry_ = about_ || (project && reaches_tensorflow(*project, path, seen, 0));
+    unseen_ = !entry_ && !test_ && !options.beside_torch && project && imports_around(*project, path);
     prepares_ = entry_ && !test_ && project && Preparation(*project).only(path);
   }
 }

@@ -14,7 +14,7 @@ class Header {
   void run() {
     unsigned needs = s_.needs();
     const NodeId first = first_statement(tree_);
-    if (first == kNone || (!needs && !s_.entry())) return;
+    if (first == kNone || (!needs && !s_.entry() && !s_.unseen())) return;
     std::string lines;
     const auto line = [&](const std::string& text) { lines += (lines.empty() ? "" : "\n") + text; };
     const bool eager = !s_.options.compat;
@@ -23,16 +23,14 @@ class Header {
     // tests, and programs that only prepare data, run on the CPU as before: who wants them on the NPU takes the finding
     const bool stays = s_.test() || s_.prepares_data();
     const bool enter = s_.entry() && !stays && (eager || changed || s_.about_tensorflow());
-    if (s_.entry() && stays && eager && !opened()) {
+    if (((s_.entry() && stays) || s_.unseen()) && eager && !opened()) {
       Finding& f = s_.add("TF001", first, Confidence::Review, {});
       f.edits.push_back(insert_line(
           tree_, first,
           (bound(s_.npu()) ? "" : "import npu_device as " + s_.npu() + "\n") + s_.npu() + ".open().as_default()",
           true));
-      f.message.en += s_.test() ? "; this program is a test and stays on the CPU"
-                                : "; this program only prepares data and stays on the CPU (-m, --main opens the NPU)";
-      f.message.zh += s_.test() ? "；该程序为测试脚本，默认不修改"
-                                : "；该程序仅做数据准备，保持在 CPU 上运行（-m、--main 可指定其使用 NPU）";
+      if (!s_.unseen()) f.category = Category::Note;  // nothing is left to do
+      f.message += rules::told(s_.unseen() ? "TF001.around" : s_.test() ? "TF001.test" : "TF001.prepares");
     }
     const std::string resources = eager ? std::string() : close_horovod();
     const std::string session = eager || !s_.entry() ? std::string() : keras_session();

@@ -108,10 +108,7 @@ class Horovod {
       f.suggestion = "npu.distribute.broadcast";
     } else if (name == "BroadcastGlobalVariablesHook" || name == "broadcast_global_variables") {
       f.suggestion = s_.options.compat ? "NPUBroadcastGlobalVariablesHook" : "npu.distribute.broadcast";
-      if (!s_.options.compat) {
-        f.message.en += "; a script of TensorFlow 1.x is migrated with --compat (-c)";
-        f.message.zh += "；TensorFlow 1.x 脚本请指定 --compat（-c）迁移";
-      }
+      if (!s_.options.compat) f.message += rules::told("horovod.compat");
     }
   }
 
@@ -119,8 +116,7 @@ class Horovod {
   void start(NodeId call, const Value& v) {
     if (!left_.empty()) {
       Finding& f = s_.add("TF077", call, Confidence::Certain, {});
-      f.message = {"this call stays: " + left_ + ", which the NPU does not replace, needs Horovod to be started",
-                   "保留该调用：NPU 没有对应接口的 " + left_ + " 依赖 Horovod 初始化"};
+      f.message = rules::told("TF077.left", {left_});
       return;
     }
     Finding& f = changed("TF070", call, sure(v), v, call);
@@ -286,7 +282,7 @@ class Horovod {
   void average(NodeId call, const Value& v) {
     const NodeId list = tree_.parent(call);
     Finding& f = changed("TF070", call, Confidence::Likely, v, call);
-    f.message = {"metrics stay each worker's own: the callback is left out", "指标为各 worker 自身的值，该回调被移除"};
+    f.message = rules::told("TF070.average");
     NodeId before = kNone, after = kNone;
     bool passed = false;
     for (NodeId e : tree_.children(list)) {

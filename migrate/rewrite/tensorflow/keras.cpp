@@ -207,9 +207,7 @@ class Keras {
     if (!built(object)) sure = Confidence::Review;
     Finding& f = s_.add("TF031", id, lower(sure, Confidence::Likely), {}, NeedNpu);
     f.edits.push_back(insert_line(tree_, statement, line, true));
-    if (f.confidence == Confidence::Review)
-      f.message = {f.message.en + "; the model must be built by then (model.build or an Input layer)",
-                   f.message.zh + "；此时模型须已创建变量（model.build 或 Input 层）"};
+    if (f.confidence == Confidence::Review) f.message = rules::told("TF031.built", {f.message});
   }
 
   void callbacks(NodeId id, Confidence sure) {

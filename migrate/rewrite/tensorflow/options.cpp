@@ -1,4 +1,5 @@
 #include "migrate/rewrite/tensorflow/options.h"
+#include "migrate/rules/rule.h"
 
 #include <fmt/format.h>
 
@@ -106,25 +107,11 @@ std::vector<Text> tensorflow_advice(const ProjectResult& result, const TensorFlo
   std::vector<Text> advice;
   const bool entered = any(result, "TF001") || any(result, "TF003");
   if (!entered && options.main_file.empty() && !result.files.empty())
-    advice.push_back({"No entry file was found (none asks for __main__), so no NPU is opened: run again with " + main +
-                          " and the file with which training starts.",
-                      "未识别到入口文件（没有 main 函数），因此未插入 NPU 初始化代码：请通过 " + main +
-                          " 指定 Python 执行入口文件后重新迁移。"});
-  if (any(result, "TF041"))
-    advice.push_back(
-        {"The scripts use tf.distribute.Strategy: run again with " + strategy +
-             " tf_strategy to train on several NPUs.",
-         "脚本使用了 tf.distribute.Strategy：如需多卡训练，请添加 " + strategy + " tf_strategy 重新迁移。"});
-  if (any(result, "TF078"))
-    advice.push_back({"The scripts use Horovod: run again with " + strategy + " horovod.",
-                      "脚本使用了 Horovod：请添加 " + strategy + " horovod 重新迁移。"});
-  if (any(result, "TF067"))
-    advice.push_back({"The scripts use sessions or estimators of tf.compat.v1: run again with " + compat + ".",
-                      "脚本使用了 tf.compat.v1 的 Session 或 Estimator：请添加 " + compat + " 重新迁移。"});
-  if (options.strategy == Strategy::TfStrategy && any(result, "TF012"))
-    advice.push_back(
-        {"The data are not divided among the workers: add npu.distribute.shard_and_rebatch_dataset by hand.",
-         "数据集未按 worker 切分：请手工添加 npu.distribute.shard_and_rebatch_dataset。"});
+    advice.push_back(rules::told("run.entry", {main}));
+  if (any(result, "TF041")) advice.push_back(rules::told("run.strategy", {strategy}));
+  if (any(result, "TF078")) advice.push_back(rules::told("run.horovod", {strategy}));
+  if (any(result, "TF067")) advice.push_back(rules::told("run.compat", {compat}));
+  if (options.strategy == Strategy::TfStrategy && any(result, "TF012")) advice.push_back(rules::told("run.shard"));
   return advice;
 }
 

@@ -23,8 +23,9 @@ Strategy strategy_of(std::string_view name);
 struct TensorFlowOptions {
   std::string main_file;  ///< -m, relative to the input with '/'; empty: files that ask for __main__
   Strategy strategy = Strategy::None;
-  bool compat = false;      ///< -c: the script behaves as TensorFlow 1.x, by tf.compat.v1
-  std::size_t version = 0;  ///< of kTfVersions: whose APIs are looked up
+  bool compat = false;        ///< -c: the script behaves as TensorFlow 1.x, by tf.compat.v1
+  std::size_t version = 0;    ///< of kTfVersions: whose APIs are looked up
+  bool beside_torch = false;  ///< PyTorch's sources of the project have been migrated: programs are rather theirs
 };
 
 /// Folders of a run, as the guide's tool names them.

@@ -57,6 +57,8 @@ class Script {
   bool test() const noexcept { return test_; }
   /// A program that reads and writes data and computes nothing on a device: no NPU is opened in it.
   bool prepares_data() const noexcept { return prepares_; }
+  /// A program of which it cannot be told whether TensorFlow runs in it: what it imports lies around the project.
+  bool unseen() const noexcept { return unseen_; }
   /// It imports TensorFlow or Horovod.
   bool about_tensorflow() const noexcept { return about_; }
 
@@ -128,7 +130,7 @@ class Script {
   };
   mutable std::vector<Removal> removals_;
   std::string npu_ = "npu", tf_;
-  bool entry_ = false, about_ = false, test_ = false, prepares_ = false;
+  bool entry_ = false, about_ = false, test_ = false, prepares_ = false, unseen_ = false;
 };
 
 /// Horovod's launcher and its parts for other frameworks open no device of TensorFlow's.
@@ -157,7 +159,5 @@ void api_uses(Script& script);
 
 /// The rule of a finding that code makes; `id` is known.
 const rules::Rule& rule(std::string_view id);
-/// All of them, for documentation and tests.
-const std::vector<rules::Rule>& code_rules();
 
 }  // namespace updraft::migrate::rewrite::tensorflow

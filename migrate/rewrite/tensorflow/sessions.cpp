@@ -380,8 +380,7 @@ class Estimators {
     }
     if (gone.empty()) return;
     for (Edit& e : s_.remove_arguments(c, gone)) f.edits.push_back(std::move(e));
-    f.message.en += "; it does not take " + names;
-    f.message.zh += "；NPURunConfig 无参数 " + names;
+    f.message += rules::told("TF061.arguments", {names});
   }
 
   void estimator(NodeId id, const Value& v) {

@@ -114,14 +114,5 @@ TEST_F(TensorFlowTool, TellsWhatIsMissing) {
   EXPECT_TRUE(tensorflow_advice(result, {}, true).empty());
 }
 
-TEST_F(TensorFlowTool, RulesSpeakBothLanguages) {
-  for (const rules::Rule& rule : rewrite::tensorflow::code_rules()) {
-    if (rule.id == "TF900") continue;  // by API
-    EXPECT_FALSE(rule.message.en.empty()) << rule.id;
-    EXPECT_FALSE(rule.message.zh.empty()) << rule.id;
-    EXPECT_NE(rule.message.zh, rule.message.en) << rule.id;
-  }
-}
-
 }  // namespace
 }  // namespace updraft::migrate
