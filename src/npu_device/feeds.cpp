@@ -262,6 +262,7 @@ bool Feeds::run(const tensorflow::NodeDef& def, const std::vector<Value>& inputs
       drop(key, feed.get());
       return false;
     }
+    if (feed->drained()) drop(key, feed.get());
   } catch (const StatusError& e) {
     drop(key, feed.get());
     if (use != Use::TakeOptional || e.code() != StatusCode::OutOfRange) throw;
