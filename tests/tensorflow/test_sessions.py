@@ -46,7 +46,8 @@ def same(got, want, where=""):
 
 NAMES = ("feeds", "iterators", "estimator", "monitored_session", "keras", "reference_variables", "control_flow", "control_flow_of_version_1",
          "queues", "host_things", "random_numbers", "errors", "a_caller_that_changes_his_array", "sessions_apart", "functions_in_graphs", "rnn",
-         "steps_in_one_run", "estimator_with_loops", "loss_scale", "loss_scale_in_saturation_mode", "bert", "runs_in_parts", "constants_that_begin_alike")
+         "steps_in_one_run", "loops_are_fed_ahead", "estimator_with_loops", "loss_scale", "loss_scale_in_saturation_mode", "bert", "runs_in_parts",
+         "constants_that_begin_alike")
 
 
 @pytest.mark.timeout(300)
