@@ -235,7 +235,8 @@ std::unique_ptr<Feeds::Ahead> Feeds::start(const LoopForm& form, int64_t steps, 
     if (of.spoiled || of.batches < 2) continue;
     const std::lock_guard lock(mutex_);
     if (closed_ || feeds_.contains(key)) continue;  // what a step that failed left comes first
-    feeds_[key] = std::make_shared<Feed>(handles_, *of.source->batch, of.source->tensors, of.iterator, of.batches, keeps);
+    feeds_[key] =
+        std::make_shared<Feed>(handles_, *of.source->batch, of.source->tensors, of.iterator, of.batches, keeps);
     count_ = feeds_.size();
     keys.push_back(key);
   }

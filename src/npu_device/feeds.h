@@ -1,5 +1,5 @@
-// Threads that read batches from iterators ahead of the steps of a loop. A thread reads just what the loop will take, so
-// when a loop is over its iterators stand where they would without. After a step that failed, what was read and not
+// Threads that read batches from iterators ahead of the steps of a loop. A thread reads just what the loop will take,
+// so when a loop is over its iterators stand where they would without. After a step that failed, what was read and not
 // taken is what the iterator's next reader gets.
 #pragma once
 #include <atomic>

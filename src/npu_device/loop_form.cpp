@@ -196,7 +196,8 @@ LoopForm::LoopForm(const Body& condition, const Body& body, const Body& caller, 
   const bool pure = std::ranges::all_of(condition.items, [](const Item& i) {
     return i.argument >= 0 || std::ranges::find(kCounting, i.type()) != std::end(kCounting);
   });
-  counts_ = pure && condition.results.size() == 1 && add_terms(condition, body, condition.results[0]) && !terms_.empty();
+  counts_ =
+      pure && condition.results.size() == 1 && add_terms(condition, body, condition.results[0]) && !terms_.empty();
   if (counts_) find_sources(body, caller, item);
 }
 

@@ -15,13 +15,13 @@ class LoopForm {
  public:
   /// An iterator that the loop uses.
   struct Source {
-    int argument = -1;                            ///< of the loop,
-    const tensorflow::NodeDef* maker = nullptr;   ///< or the operator that gives it, of
-    int maker_argument = -1;                      ///< this argument, -1: of none
-    const tensorflow::NodeDef* batch = nullptr;   ///< the operator that takes one
-    size_t tensors = 0;                           ///< of a batch
-    int64_t each = 0;                             ///< batches that a step takes; 0: something else is done with it
-    int64_t behind = 0;                           ///< that the function takes when the loop is over
+    int argument = -1;                           ///< of the loop,
+    const tensorflow::NodeDef* maker = nullptr;  ///< or the operator that gives it, of
+    int maker_argument = -1;                     ///< this argument, -1: of none
+    const tensorflow::NodeDef* batch = nullptr;  ///< the operator that takes one
+    size_t tensors = 0;                          ///< of a batch
+    int64_t each = 0;                            ///< batches that a step takes; 0: something else is done with it
+    int64_t behind = 0;                          ///< that the function takes when the loop is over
   };
 
   /// `item` of `caller` is the loop.

@@ -97,8 +97,8 @@ TEST_F(Abuse, PaddingsThatNoTensorHasAreRefused) {
     aclIntArray* padding = aclCreateIntArray(values.data(), values.size());
     EXPECT_EQ(aclnnReplicationPad1dGetWorkspaceSize(small, padding, large, &workspace, &executor), 161002);
     EXPECT_EQ(aclnnReflectionPad1dGetWorkspaceSize(small, padding, large, &workspace, &executor), 161002);
-    EXPECT_EQ(
-        aclnnReplicationPad1dBackwardGetWorkspaceSize(large, small, padding, gradient, &workspace, &executor), 161002);
+    EXPECT_EQ(aclnnReplicationPad1dBackwardGetWorkspaceSize(large, small, padding, gradient, &workspace, &executor),
+              161002);
     EXPECT_EQ(aclDestroyIntArray(padding), 0);
   }
   for (aclTensor* t : {small, large, gradient}) aclDestroyTensor(t);

@@ -390,10 +390,10 @@ Dims padded(const Op& op, const TensorView& x, const Paddings& p, bool back = fa
   Dims dims = ir::dims_of(x);
   for (size_t d = 0; d < dims.size(); ++d) {
     int64_t more = 0;
-    op.require(!__builtin_add_overflow(p[d].first, p[d].second, &more) &&
-                   !(back ? __builtin_sub_overflow(dims[d], more, &dims[d])
-                          : __builtin_add_overflow(dims[d], more, &dims[d])),
-               "paddings are {} and {} in dimension {}: no tensor is so large", p[d].first, p[d].second, d);
+    op.require(
+        !__builtin_add_overflow(p[d].first, p[d].second, &more) &&
+            !(back ? __builtin_sub_overflow(dims[d], more, &dims[d]) : __builtin_add_overflow(dims[d], more, &dims[d])),
+        "paddings are {} and {} in dimension {}: no tensor is so large", p[d].first, p[d].second, d);
   }
   return dims;
 }

@@ -29,7 +29,7 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
     large.dims[small.rank - spatial + d] = padded;
   }
   if (!backward) op.suggest_like(out, large, in.dtype);
-  if (op.inferring()) return;  // tables are as long as the sizes that a graph says
+  if (op.inferring()) return;                     // tables are as long as the sizes that a graph says
   const TensorView& given = backward ? in : out;  // before tables of any length are made
   op.require(given.same_shape(large), "{} is {}, want {}", backward ? "gradOutput" : "out", describe(given),
              describe(large));
