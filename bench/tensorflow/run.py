@@ -5,7 +5,9 @@ in turn. Sizes are those of the guide's examples; the losses of both are compare
 
 With --sinking the NPU against itself: 32 steps in one call, whose loop takes its batches from an iterator, and 32 calls of a step.
 
-    ./dev bench tensorflow --sinking [--models mlp,mnist,bert]
+    ./dev bench tensorflow --sinking [--models mlp,mnist,bert,mlp-slow-data]
+
+The data of mlp-slow-data take 5 ms a batch.
 """
 import os
 import pathlib
@@ -14,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 MODELS = ["mnist", "resnet50", "bert", "lstm", "resnet50-inference"]
-SUNK, STEPS = ["mlp", "mnist", "bert"], 32
+SUNK, STEPS = ["mlp", "mnist", "bert", "mlp-slow-data"], 32
 
 
 def build(name):
@@ -23,7 +25,7 @@ def build(name):
     import tensorflow as tf
 
     layers, rng = tf.keras.layers, np.random.default_rng(0)
-    if name == "mlp":
+    if name.startswith("mlp"):
         model = tf.keras.Sequential([layers.Dense(64, activation="relu", input_shape=(32,)), layers.Dense(10)])
         return model, rng.random((32, 32), np.float32), rng.integers(0, 10, 32), tf.keras.optimizers.SGD(1e-2)
     if name == "mnist":
@@ -85,6 +87,15 @@ def session(name, device, threads):
     return step
 
 
+def slow(x, y, batch):
+    import time
+
+    import tensorflow as tf
+
+    x = tf.numpy_function(lambda v: (time.sleep(0.005), v)[1], [x], batch[0].dtype)
+    return tf.ensure_shape(x, batch[0].shape), y
+
+
 def sinking(name, way, threads):
     """32 steps: sunk, or one by one."""
     train, batch = functions(name, "npu", threads)
@@ -92,7 +103,14 @@ def sinking(name, way, threads):
     import tensorflow as tf
 
     npu_device.set_npu_loop_size(STEPS)
-    iterator = iter(tf.data.Dataset.from_tensors(batch).repeat().prefetch(2))
+    data = tf.data.Dataset.from_tensors(batch).repeat()
+    if name.endswith("slow-data"):
+        options = tf.data.Options()
+        options.experimental_optimization.apply_default_optimizations = options.autotune.enabled = False  # they read ahead, too
+        data = data.map(lambda x, y: slow(x, y, batch)).with_options(options)
+    else:
+        data = data.prefetch(2)
+    iterator = iter(data)
 
     @tf.function
     def loop(iterator, steps):

@@ -25,8 +25,8 @@ namespace {
 
 constexpr size_t kFileBytes = 20u << 20;
 constexpr const char* kConfiguration = "/var/log/npu/conf/slog/slog.conf";
-constexpr const char* kModules[] = {"ADUMP", "APP", "ASCENDCL",  "FE",      "GE",
-                                    "HCCL",  "OP",  "PROFILING", "RUNTIME", "TDT"};
+constexpr const char* kModules[] = {"ADUMP", "APP",   "ASCENDCL", "FE",        "FMK",     "GE",
+                                    "HCCL",  "IDEDD", "OP",       "PROFILING", "RUNTIME", "TDT"};
 
 /// The number in a text that is one and lies in the range, else `otherwise`.
 int number_in(const char* text, int least, int most, int otherwise) {
@@ -35,6 +35,20 @@ int number_in(const char* text, int least, int most, int otherwise) {
   const char* end = text + std::strlen(text);
   const auto [rest, error] = std::from_chars(text, end, n);
   return error == std::errc() && rest == end && n >= least && n <= most ? n : otherwise;
+}
+
+/// What stands where a level is wanted and is none.
+std::vector<std::string>& not_levels() {
+  static auto* all = new std::vector<std::string>;
+  return *all;
+}
+
+/// The level in a text, `otherwise` where there is none.
+int level_in(const char* text, int otherwise, const std::string& where) {
+  constexpr int kWrong = -1;
+  const int n = number_in(text, kDebug, kNone, kWrong);
+  if (n == kWrong && text && *text) not_levels().push_back(where + text);
+  return n == kWrong ? otherwise : n;
 }
 
 std::string log_root() {
@@ -59,7 +73,7 @@ int configured_files(int otherwise) {
 
 Settings read_settings() {
   Settings s;
-  s.level = number_in(std::getenv("ASCEND_GLOBAL_LOG_LEVEL"), kDebug, kNone, kError);
+  s.level = level_in(std::getenv("ASCEND_GLOBAL_LOG_LEVEL"), kError, "ASCEND_GLOBAL_LOG_LEVEL=");
   if (const char* text = std::getenv("ASCEND_MODULE_LOG_LEVEL")) {
     std::string rest = text;  // GE=0:RUNTIME=1
     while (!rest.empty()) {
@@ -67,7 +81,8 @@ Settings read_settings() {
       std::string item = rest.substr(0, colon);
       rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
       if (auto equal = item.find('='); equal != std::string::npos)
-        s.modules[item.substr(0, equal)] = number_in(item.c_str() + equal + 1, kDebug, kNone, s.level);
+        s.modules[item.substr(0, equal)] =
+            level_in(item.c_str() + equal + 1, s.level, "ASCEND_MODULE_LOG_LEVEL=" + item.substr(0, equal + 1));
     }
   }
   s.to_stdout = number_in(std::getenv("ASCEND_SLOG_PRINT_TO_STDOUT"), 0, 1, 0) == 1;
@@ -193,7 +208,9 @@ bool printed(std::string_view line) {
 
 constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR", "NULL"};
 
-void name_unknown_modules() {
+void name_what_is_wrong() {
+  for (const std::string& text : not_levels())
+    write(kWarning, "APP", __FILE__, __LINE__, fmt::format("{} is not a level, want 0 to 4", text));
   for (const auto& [name, level] : settings().modules)
     if (std::ranges::find(kModules, name) == std::end(kModules))
       write(kWarning, "APP", __FILE__, __LINE__,
@@ -203,7 +220,7 @@ void name_unknown_modules() {
 
 // All is made when the library is loaded: were it made at the first line of the log, a fork of another thread just then
 // would leave it half made in the child, which waits for it for ever.
-[[maybe_unused]] const bool g_made = (settings(), files(), name_unknown_modules(), true);
+[[maybe_unused]] const bool g_made = (settings(), files(), name_what_is_wrong(), true);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "device/tensor_channel.h"
 
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -14,52 +15,7 @@ std::map<std::pair<int, std::string>, std::shared_ptr<TensorChannel>>& channels(
   return *all;
 }
 
-/// Waits until `ready`; false when the limit passed before.
-template <class Ready>
-bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, std::chrono::milliseconds limit,
-          Ready&& ready) {
-  if (limit >= limit.zero()) return changed.wait_for(lock, limit, ready);
-  changed.wait(lock, ready);
-  return true;
-}
-
 }  // namespace
-
-TensorChannel::Outcome TensorChannel::send(ChannelItems items, std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  if (!wait(changed_, lock, limit, [&] { return stopped_ || queue_.size() < capacity_; })) return Outcome::TimedOut;
-  if (stopped_) return Outcome::Stopped;
-  queue_.push_back(std::move(items));
-  changed_.notify_all();
-  return Outcome::Done;
-}
-
-TensorChannel::Outcome TensorChannel::receive(ChannelItems& items, std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  if (!wait(changed_, lock, limit, [&] { return stopped_ || !queue_.empty(); })) return Outcome::TimedOut;
-  if (queue_.empty()) return Outcome::Stopped;
-  items = std::move(queue_.front());
-  queue_.pop_front();
-  changed_.notify_all();
-  return Outcome::Done;
-}
-
-void TensorChannel::stop() {
-  std::lock_guard lock(mutex_);
-  stopped_ = true;
-  changed_.notify_all();
-}
-
-void TensorChannel::clear() {
-  std::lock_guard lock(mutex_);
-  queue_.clear();
-  changed_.notify_all();
-}
-
-size_t TensorChannel::size() const {
-  std::lock_guard lock(mutex_);
-  return queue_.size();
-}
 
 std::shared_ptr<TensorChannel> open_channel(int device, const std::string& name, size_t capacity) {
   std::lock_guard lock(g_mutex);

@@ -1,15 +1,13 @@
 // Channels of tensors between a program and what runs on a device: datasets that feed steps, values that steps print.
 // A channel is a queue of sets of tensors, found by device and name.
 #pragma once
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/channel.h"
 
 namespace updraft {
 
@@ -23,32 +21,14 @@ struct ChannelItem {
 };
 using ChannelItems = std::vector<ChannelItem>;
 
-class TensorChannel {
+class TensorChannel : public Channel<ChannelItems> {
  public:
-  static constexpr std::chrono::milliseconds kForever{-1};
-  enum class Outcome : uint8_t { Done, TimedOut, Stopped };
-
   /// `capacity`: the sets that it holds before a sender waits.
-  TensorChannel(std::string name, size_t capacity) : name_(std::move(name)), capacity_(capacity) {}
-
-  /// Waits while it is full; a time limit below 0: for ever.
-  Outcome send(ChannelItems items, std::chrono::milliseconds limit);
-  /// Waits while it is empty. What was sent before a stop is still received.
-  Outcome receive(ChannelItems& items, std::chrono::milliseconds limit);
-  /// Ends all waits; from now on nothing is sent.
-  void stop();
-  /// Drops what was sent and not received.
-  void clear();
-  size_t size() const;
+  TensorChannel(std::string name, size_t capacity) : Channel(capacity), name_(std::move(name)) {}
   const std::string& name() const { return name_; }
 
  private:
   const std::string name_;
-  const size_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<ChannelItems> queue_;
-  bool stopped_ = false;
 };
 
 /// Throws 107000 when the device has a channel of that name.

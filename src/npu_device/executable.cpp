@@ -245,7 +245,9 @@ void Executable::run_on_host(const Plan& plan, int index, Values& values, const 
     made = run_control(item, std::move(inputs), path);
   } else {
     try {
-      if (!run_list_operator(runtime_.handles(), *item.def, inputs, made)) made = run_on_kernel(item, inputs, path);
+      if (!run_list_operator(runtime_.handles(), *item.def, inputs, made) &&
+          !runtime_.feeds().run(*item.def, inputs, made))
+        made = run_on_kernel(item, inputs, path);
     } catch (const StatusError& e) {
       if (body_.functions.empty()) throw;  // an operator by itself
       // by these words TensorFlow finds the line of the script
@@ -266,6 +268,30 @@ std::vector<Value> Executable::run_on_kernel(const Item& item, const std::vector
   return run_function_on_cpu(runtime_.handles(), function, inputs, item.outputs.size());
 }
 
+/// The condition of a loop that counts is not asked, and its batches are read ahead of the steps.
+std::vector<Value> Executable::run_loop(const Item& item, std::string_view condition, std::string_view body,
+                                        std::vector<Value> inputs, const std::string& path) {
+  auto function = [&](std::string_view name) { return runtime_.function(name, signature_of(inputs)); };
+  const std::shared_ptr<Executable> first = function(body);
+  std::shared_ptr<const LoopForm> form;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const LoopForm>& known = loops_[&item];
+    if (!known)
+      known = std::make_shared<const LoopForm>(function(condition)->body(), first->body(), body_,
+                                               static_cast<int>(&item - body_.items.data()));
+    form = known;
+  }
+  if (const auto steps = form->steps(inputs)) {
+    const auto ahead = runtime_.feeds().start(*form, *steps, inputs, first);
+    for (int64_t step = 0; step < *steps; ++step) inputs = function(body)->run(inputs, path);
+    return inputs;
+  }
+  while (function(condition)->run(inputs, path).at(0).truth("the condition of a loop"))
+    inputs = function(body)->run(inputs, path);
+  return inputs;
+}
+
 std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs, const std::string& path) {
   auto attribute = [&](std::string_view name) -> const AttrValue& {
     const auto found = item.def->attributes.find(name);
@@ -278,11 +304,8 @@ std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> 
   auto call = [&](std::string_view function, const std::vector<Value>& arguments) {
     return runtime_.function(function, signature_of(arguments))->run(arguments, within);
   };
-  if (item.type().ends_with("While")) {
-    const std::string_view condition = attribute("cond").text, body = attribute("body").text;
-    while (call(condition, inputs).at(0).truth("the condition of a loop")) inputs = call(body, inputs);
-    return inputs;
-  }
+  if (item.type().ends_with("While"))
+    return run_loop(item, attribute("cond").text, attribute("body").text, std::move(inputs), within);
   const Value chooses = std::move(inputs.at(0));
   inputs.erase(inputs.begin());
   if (item.type().ends_with("If"))

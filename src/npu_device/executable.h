@@ -1,6 +1,7 @@
 // A function, or one operator, made ready for arguments of certain kinds: its items in phases, which run on the device
 // and on TensorFlow's CPU kernels in turns.
 #pragma once
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "npu_device/body.h"
 #include "npu_device/cluster.h"
+#include "npu_device/loop_form.h"
 #include "npu_device/value.h"
 
 namespace updraft::npu_device {
@@ -62,6 +64,8 @@ class Executable {
   void run_on_host(const Plan& plan, int index, Values& values, const std::string& path);
   std::vector<Value> run_on_kernel(const Item& item, const std::vector<Value>& inputs, const std::string& path);
   std::vector<Value> run_control(const Item& item, std::vector<Value> inputs, const std::string& path);
+  std::vector<Value> run_loop(const Item& item, std::string_view condition, std::string_view body,
+                              std::vector<Value> inputs, const std::string& path);
 
   Runtime& runtime_;
   const Body body_;
@@ -71,6 +75,7 @@ class Executable {
   std::mutex mutex_;
   std::set<int> refused_;  ///< items that the device cannot run
   std::shared_ptr<const Plan> plan_;
+  std::map<const Item*, std::shared_ptr<const LoopForm>> loops_;
   std::vector<std::pair<int, Value>> constants_;  ///< that only TensorFlow knows
 };
 

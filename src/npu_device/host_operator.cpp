@@ -142,6 +142,10 @@ void HostCall::set(std::string_view name, std::string_view message) {
   tf().TFE_OpSetAttrValueProto(op_.get(), std::string(name).c_str(), message.data(), message.size(), status_);
   status_.check();
 }
+void HostCall::set_cancellation(TFE_CancellationManager* manager) {
+  tf().TFE_OpSetCancellationManager(op_.get(), manager, status_);
+  status_.check();
+}
 std::vector<HandlePointer> HostCall::run(size_t outputs) {
   std::vector<TFE_TensorHandle*> made(outputs + 1);
   int count = static_cast<int>(outputs);
@@ -153,8 +157,9 @@ std::vector<HandlePointer> HostCall::run(size_t outputs) {
 }
 
 std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef& def, const std::vector<Value>& inputs,
-                              size_t outputs) {
+                              size_t outputs, TFE_CancellationManager* cancel) {
   HostCall call(handles, std::string(def.type));
+  if (cancel) call.set_cancellation(cancel);
   for (const auto& [name, value] : def.attributes)
     if (!name.starts_with("_")) call.set(name, value.message);
   std::vector<std::unique_ptr<Lent>> lent;

@@ -18,6 +18,8 @@ class HostCall {
   void set_type(const char* name, ElementType type) {
     tf().TFE_OpSetAttrType(op_.get(), name, static_cast<TypeNumber>(type));
   }
+  /// Who has the manager can end the call.
+  void set_cancellation(TFE_CancellationManager* manager);
   std::vector<HandlePointer> run(size_t outputs);
 
  private:
@@ -28,7 +30,7 @@ class HostCall {
 /// Runs the operator on the CPU. Its tensors are read where they lie. Variables are lent to it: it works on a variable
 /// of the CPU with the same value, which is taken over again. Throws StatusError with what TensorFlow says.
 std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef& def, const std::vector<Value>& inputs,
-                              size_t outputs);
+                              size_t outputs, TFE_CancellationManager* cancel = nullptr);
 /// The same by a function that add_function_of() made. Inputs and outputs are tensors.
 std::vector<Value> run_function_on_cpu(const Handles& handles, const std::string& function,
                                        const std::vector<Value>& inputs, size_t outputs);

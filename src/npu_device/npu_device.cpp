@@ -227,7 +227,9 @@ extern "C" __attribute__((visibility("default"))) int32_t updraft_npu_device_ove
 
 /// The process ends.
 extern "C" __attribute__((visibility("default"))) void updraft_npu_device_close() {
-  if (g_runtime) g_runtime->loop_log().close();
+  if (!g_runtime) return;
+  g_runtime->feeds().close();
+  g_runtime->loop_log().close();
 }
 
 /// A function of the context that nobody calls any more.

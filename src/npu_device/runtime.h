@@ -7,6 +7,7 @@
 #include <string>
 
 #include "npu_device/executable.h"
+#include "npu_device/feeds.h"
 #include "npu_device/library.h"
 #include "npu_device/loop_log.h"
 #include "npu_device/random_rows.h"
@@ -21,6 +22,7 @@ class Runtime {
   const Handles& handles() const { return handles_; }
   Library& library() { return library_; }
   LoopLog& loop_log() { return loop_log_; }
+  Feeds& feeds() { return feeds_; }
   RandomRows& random_rows() { return random_rows_; }
   Device& device() const { return handles_.device; }
   /// Options of the graph engine, by their names there.
@@ -46,6 +48,7 @@ class Runtime {
   const Handles handles_;
   Library library_;
   LoopLog loop_log_;
+  Feeds feeds_{handles_};
   RandomRows random_rows_{handles_, library_};
   const std::map<std::string, std::string> options_;
   std::chrono::milliseconds time_limit_{-1};

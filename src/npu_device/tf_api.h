@@ -9,10 +9,12 @@
 extern "C" {
 struct TF_Status;
 struct TF_Tensor;
+struct TF_TString;
 struct TFE_Context;
 struct TFE_TensorHandle;
 struct TFE_Op;
 struct TFE_OpAttrs;
+struct TFE_CancellationManager;
 struct TF_OpDefinitionBuilder;
 struct TF_ShapeInferenceContext;
 struct TF_ShapeHandle;
@@ -56,6 +58,7 @@ enum class StatusCode : int {
   NotFound = 5,
   ResourceExhausted = 8,
   FailedPrecondition = 9,
+  OutOfRange = 11,
   Unimplemented = 12,
   Internal = 13,
 };
@@ -74,6 +77,8 @@ enum class StatusCode : int {
   X(TF_DeleteTensor, void, (TF_Tensor*))                                                                        \
   X(TF_TensorData, void*, (const TF_Tensor*))                                                                   \
   X(TF_TensorByteSize, size_t, (const TF_Tensor*))                                                              \
+  X(TF_StringGetDataPointer, const char*, (const TF_TString*))                                                  \
+  X(TF_StringGetSize, size_t, (const TF_TString*))                                                              \
   X(TFE_NewTensorHandle, TFE_TensorHandle*, (const TF_Tensor*, TF_Status*))                                     \
   X(TFE_DeleteTensorHandle, void, (TFE_TensorHandle*))                                                          \
   X(TFE_TensorHandleDataType, TypeNumber, (TFE_TensorHandle*))                                                  \
@@ -91,6 +96,10 @@ enum class StatusCode : int {
   X(TFE_OpSetAttrType, void, (TFE_Op*, const char* name, TypeNumber))                                           \
   X(TFE_OpSetAttrString, void, (TFE_Op*, const char* name, const void*, size_t))                                \
   X(TFE_OpSetAttrShape, void, (TFE_Op*, const char* name, const int64_t* dims, int rank, TF_Status*))           \
+  X(TFE_NewCancellationManager, TFE_CancellationManager*, ())                                                   \
+  X(TFE_DeleteCancellationManager, void, (TFE_CancellationManager*))                                            \
+  X(TFE_CancellationManagerStartCancel, void, (TFE_CancellationManager*))                                       \
+  X(TFE_OpSetCancellationManager, void, (TFE_Op*, TFE_CancellationManager*, TF_Status*))                        \
   X(TFE_Execute, void, (TFE_Op*, TFE_TensorHandle * *outputs, int* count, TF_Status*))                          \
   X(TFE_OpGetName, const char*, (const TFE_Op*, TF_Status*))                                                    \
   X(TFE_OpGetContext, TFE_Context*, (const TFE_Op*, TF_Status*))                                                \

@@ -72,6 +72,8 @@ def test_events_have_a_folder(tmp_path):
 def test_levels(tmp_path, level, kept):
     _, files = run(tmp_path, ASCEND_GLOBAL_LOG_LEVEL=level)
     assert bool(files) == kept
+    wrong = "[WARNING]" in "".join(files.values())
+    assert wrong == (level not in ("", "3", "4")) == ("ASCEND_GLOBAL_LOG_LEVEL=%s is not a level, want 0 to 4" % level in "".join(files.values()))
     assert not any("[DEBUG]" in text or "[INFO]" in text for text in files.values())
 
 
@@ -87,6 +89,10 @@ def test_levels_of_modules(tmp_path):
     files = run(tmp_path / "other", ASCEND_MODULE_LOG_LEVEL="ASCENDCL=4:NOBODY=0")[1]
     text = "".join(files.values())
     assert "NOBODY" in text and "RUNTIME" in text and "aclrtMalloc" not in text
+    files = run(tmp_path / "wrong", ASCEND_MODULE_LOG_LEVEL="FMK=x:ASCENDCL=9:IDEDD=0:GE=")[1]
+    text = "".join(files.values())
+    assert "ASCEND_MODULE_LOG_LEVEL=FMK=x is not a level" in text and "ASCEND_MODULE_LOG_LEVEL=ASCENDCL=9 is not a level" in text
+    assert text.count("is not a level") == 2 and "writes nothing here" not in text and "aclrtMalloc" in text
 
 
 @pytest.mark.parametrize("value, printed", [("1", True), ("0", False), ("2", False)])

@@ -46,7 +46,8 @@ def same(got, want, where=""):
 
 NAMES = ("feeds", "iterators", "estimator", "monitored_session", "keras", "reference_variables", "control_flow", "control_flow_of_version_1",
          "queues", "host_things", "random_numbers", "errors", "a_caller_that_changes_his_array", "sessions_apart", "functions_in_graphs", "rnn",
-         "steps_in_one_run", "estimator_with_loops", "loss_scale", "loss_scale_in_saturation_mode", "bert", "runs_in_parts", "constants_that_begin_alike")
+         "steps_in_one_run", "loops_are_fed_ahead", "estimator_with_loops", "loss_scale", "loss_scale_in_saturation_mode", "bert", "runs_in_parts",
+         "constants_that_begin_alike")
 
 
 @pytest.mark.timeout(300)
@@ -103,6 +104,7 @@ session("dump", enable_dump=True)
 session("loop", iterations_per_loop=0)
 session("parameters", precision_mode="allow_mix_precision", use_off_line=True, mix_compile_mode=False, hcom_parallel=True, enable_data_pre_proc=True)
 session("compress", enable_compress_weight=True)
+session("precisions", precision_mode="force_fp16", precision_mode_v2="fp16")
 w = v1.get_variable("w", initializer=2.0)
 with v1.Session(config=config(session_device_id=1)) as s:
     s.run(w.initializer)
@@ -126,6 +128,7 @@ print(json.dumps(said))
     assert "parameter precision_mode is 'fp8', want one of 'allow_fp32_to_fp16'" in got["value"]
     assert "iterations_per_loop is 0, want a positive int" in got["loop"] and "enable_compress_weight is True: Updraft has not got" in got["compress"]
     assert "dump_config.dump_path is None: a dump wants a folder" in got["dump"]
+    assert got["precisions"] == "ValueError: NpuOptimizer: there are both precision_mode ('force_fp16') and precision_mode_v2 ('fp16'): set one of them"
     assert got["device"].endswith("device:NPU:1") and got["same device"] == 4.0 and got["cpu"] is True
     assert "NPU 1 is open: a process drives one NPU" in got["other device"]
     assert "the NPU is open with None: all sessions of a process have the same options" in got["later"]

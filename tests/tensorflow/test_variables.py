@@ -1,5 +1,6 @@
 """The environment variables of the adapter (the guide's 11.3): what each may be, and what it does."""
 
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,40 @@ def test_static_memory_is_said_once(monkeypatch):
     monkeypatch.setenv("GE_USE_STATIC_MEMORY", "2")
     with pytest.raises(ValueError, match="GE_USE_STATIC_MEMORY is '2' and static_memory_policy is set: set one of them"):
         _variables.check({"memory_config.static_memory_policy"})
+
+
+PROGRAM = """
+import npu_device as npu
+npu.open().as_default()
+import tensorflow as tf
+@tf.function
+def f(x): return tf.matmul(x, x) + 1.0
+print(float(tf.reduce_sum(f(tf.ones([4, 4])))))
+"""
+
+
+def run(folder, **variables):
+    (folder / "script.py").write_text(PROGRAM)
+    done = subprocess.run([sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **variables})
+    assert done.returncode == 0 and "80.0" in done.stdout.split(), done.stderr
+    return done
+
+
+def test_a_profile_of_the_process(tmp_path):
+    """PROFILING_MODE and the guide's PROFILING_OPTIONS: what a function ran is in the files."""
+    options = {"output": str(tmp_path), "training_trace": "on", "task_trace": "on", "fp_point": "", "bp_point": "", "aic_metrics": "PipeUtilization"}
+    run(tmp_path, PROFILING_MODE="true", PROFILING_OPTIONS=json.dumps(options))
+    folder, = tmp_path.glob("PROF_*")
+    assert "MatMul" in "".join(p.read_bytes().decode(errors="replace") for p in folder.rglob("*slice_0"))
+
+
+def test_what_changes_nothing_is_told(tmp_path):
+    """Tuning, static memory and numbers of threads, beside a function that runs as without them."""
+    given = {"AOE_MODE": "2", "GE_USE_STATIC_MEMORY": "2", "MAX_COMPILE_CORE_NUMBER": "5", "MAX_RUNTIME_CORE_NUMBER": "3", "TE_PARALLEL_COMPILER": "8",
+             "SKT_ENABLE": "1", "HELPER_CLUSTER": RIGHT["HELPER_CLUSTER"]}
+    text = run(tmp_path, TF_CPP_MIN_LOG_LEVEL="0", **given).stderr
+    for name, value in given.items():
+        assert "%s=%s changes nothing: %s" % (name, value, _variables.VARIABLES[name][1]) in text
 
 
 def test_what_the_adapter_shows(tmp_path):

@@ -22,6 +22,10 @@ extern "C" int aclnnInplaceAddsGetWorkspaceSize(aclTensor*, const aclScalar*, co
                                                 aclOpExecutor**);
 extern "C" int aclnnInplaceAdds(void*, uint64_t, aclOpExecutor*, aclrtStream);
 extern "C" int aclnnCatGetWorkspaceSize(const aclTensorList*, int64_t, aclTensor*, uint64_t*, aclOpExecutor**);
+using PadPlan = int(const aclTensor*, const aclIntArray*, aclTensor*, uint64_t*, aclOpExecutor**);
+extern "C" PadPlan aclnnReflectionPad1dGetWorkspaceSize, aclnnReplicationPad1dGetWorkspaceSize;
+extern "C" int aclnnReplicationPad1dBackwardGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclIntArray*,
+                                                             aclTensor*, uint64_t*, aclOpExecutor**);
 
 namespace {
 
@@ -83,6 +87,21 @@ TEST_F(Abuse, TensorsReachNoFartherThanTheirAllocation) {
   EXPECT_EQ(aclnnInplaceAdds(nullptr, 0, executor, stream), 161001);
   EXPECT_EQ(aclDestroyAclOpExecutor(executor), 0);
   aclDestroyTensor(nowhere);
+}
+
+TEST_F(Abuse, PaddingsThatNoTensorHasAreRefused) {
+  aclTensor *small = tensor({1, 1, 4}), *large = tensor({1, 1, 8}), *gradient = tensor({1, 1, 4});
+  const std::vector<std::vector<int64_t>> paddings = {
+      {INT64_MAX, INT64_MAX}, {INT64_MAX, 0}, {INT64_MIN, INT64_MIN}, {INT64_MIN, 0}, {int64_t{1} << 60, 0}};
+  for (const auto& values : paddings) {
+    aclIntArray* padding = aclCreateIntArray(values.data(), values.size());
+    EXPECT_EQ(aclnnReplicationPad1dGetWorkspaceSize(small, padding, large, &workspace, &executor), 161002);
+    EXPECT_EQ(aclnnReflectionPad1dGetWorkspaceSize(small, padding, large, &workspace, &executor), 161002);
+    EXPECT_EQ(aclnnReplicationPad1dBackwardGetWorkspaceSize(large, small, padding, gradient, &workspace, &executor),
+              161002);
+    EXPECT_EQ(aclDestroyIntArray(padding), 0);
+  }
+  for (aclTensor* t : {small, large, gradient}) aclDestroyTensor(t);
 }
 
 TEST_F(Abuse, AnExecutorIsLaunchedOnceOrAsOftenAsItIsRepeatable) {

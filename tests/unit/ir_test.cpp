@@ -85,6 +85,18 @@ class Call {
   std::deque<Dims> integers_;
 };
 
+TEST_F(Ir, PaddingsThatNoTensorHas) {
+  for (const char* type : {"Pad", "PadV3", "MirrorPad"})
+    for (const Dims& values : {Dims{INT64_MAX, INT64_MAX}, Dims{INT64_MAX, 0}, Dims{0, INT64_MAX}}) {
+      Call pad(type);
+      pad.in("x", {4});
+      pad.values("paddings", values).out("y", {4});
+      if (std::string_view(type) != "Pad")
+        pad.call().set("mode", std::string(std::string_view(type) == "PadV3" ? "edge" : "REFLECT"));
+      EXPECT_NE(pad.refusal().find("no tensor is so large"), std::string::npos) << type << ": " << pad.refusal();
+    }
+}
+
 TEST_F(Ir, PartsOfATensor) {
   Call slice("Slice");
   const Floats x = slice.in("x", {3, 4});

@@ -18,7 +18,9 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
   for (int d = 0; d < spatial; ++d) {
     const int64_t size = small.dims[small.rank - spatial + d];
     const int64_t left = left_of(d), right = padding[static_cast<size_t>(2 * (spatial - 1 - d) + 1)];
-    const int64_t padded = size + left + right;
+    int64_t padded = 0;
+    op.require(!__builtin_add_overflow(size, left, &padded) && !__builtin_add_overflow(padded, right, &padded),
+               "padding has {} and {}: no tensor is so large", left, right);
     op.require(padded >= 0, "padding ({}, {}) of size {} leaves less than nothing", left, right, size);
     if (edge == Edge::Reflect)
       op.require(left < size && right < size, "padding ({}, {}) is too large for size {}: want less", left, right,
@@ -27,7 +29,10 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
     large.dims[small.rank - spatial + d] = padded;
   }
   if (!backward) op.suggest_like(out, large, in.dtype);
-  if (op.inferring()) return;  // tables are as long as the sizes that a graph says
+  if (op.inferring()) return;                     // tables are as long as the sizes that a graph says
+  const TensorView& given = backward ? in : out;  // before tables of any length are made
+  op.require(given.same_shape(large), "{} is {}, want {}", backward ? "gradOutput" : "out", describe(given),
+             describe(large));
   std::vector<TapTable> tables;
   for (int d = 0; d < spatial; ++d) {
     const int64_t size = small.dims[small.rank - spatial + d], padded = large.dims[small.rank - spatial + d];

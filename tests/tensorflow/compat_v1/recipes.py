@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import traceback
 
 import numpy as np
@@ -467,6 +468,60 @@ def steps_in_one_run(npu):
             except tf.errors.OutOfRangeError:
                 said.append("end")
             said.append(told(sess))
+    return said
+
+
+@recipe
+def loops_are_fed_ahead(npu):
+    """Each step of a run waits for the batch of the next one, be the iterator initialised, of one shot, or named by a handle. When the run is
+    over no batch more has been read than its steps took."""
+    read, changed, said = [], threading.Condition(), []
+    count = 5
+
+    def give(x):
+        with changed:
+            read.append(int(x))
+            changed.notify_all()
+        return x
+
+    def waits(x):
+        with changed:
+            return np.float32(changed.wait_for(lambda: len(read) > min(int(x) + 1, int(x) // count * count + count - 1), 20))
+
+    def numbers_of():
+        data = tf.data.Dataset.range(20, output_type=tf.float32).map(lambda x: tf.ensure_shape(v1.py_func(give, [x], tf.float32), []))
+        options = tf.data.Options()
+        options.experimental_optimization.apply_default_optimizations = False
+        options.autotune.enabled = False
+        return data.with_options(options)
+
+    for kind in ("initializable", "one_shot", "handle"):
+        read.clear()
+        if not npu:
+            said.append([[5.0, list(range(5))], [10.0, list(range(10))], 10.0])
+            continue
+        from npu_bridge.npu_init import set_iteration_per_loop
+
+        with tf.Graph().as_default():
+            make = v1.data.make_one_shot_iterator if kind == "one_shot" else v1.data.make_initializable_iterator
+            iterator, handle, feeds_ = make(numbers_of()), None, {}
+            x = iterator.get_next()
+            if kind == "handle":
+                handle = v1.placeholder(tf.string, [])
+                x = v1.data.Iterator.from_string_handle(handle, tf.float32, []).get_next()
+            total = v1.get_variable("total", initializer=0.0)
+            add = v1.assign_add(total, tf.ensure_shape(v1.py_func(waits, [x], tf.float32), []))
+            with v1.Session() as sess:
+                sess.run(v1.global_variables_initializer())
+                if kind != "one_shot":
+                    sess.run(iterator.initializer)
+                if kind == "handle":
+                    feeds_ = {handle: sess.run(iterator.string_handle())}
+                op, told = set_iteration_per_loop(sess, add.op, count), []
+                for _ in range(2):
+                    sess.run(op, feeds_)
+                    told.append([float(sess.run(total)), list(read)])
+                said.append([*told, float(sess.run(x, feeds_))])
     return said
 
 

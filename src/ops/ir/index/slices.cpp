@@ -386,9 +386,15 @@ Paddings paddings_of(const Op& op, const IntLists& lists, int rank) {
   for (const Dims& pair : *lists) values.insert(values.end(), pair.begin(), pair.end());
   return paddings_of(op, values, rank, true);
 }
-Dims padded(const TensorView& x, const Paddings& p, int sign = 1) {
+Dims padded(const Op& op, const TensorView& x, const Paddings& p, bool back = false) {
   Dims dims = ir::dims_of(x);
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] += sign * (p[d].first + p[d].second);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    int64_t more = 0;
+    op.require(
+        !__builtin_add_overflow(p[d].first, p[d].second, &more) &&
+            !(back ? __builtin_sub_overflow(dims[d], more, &dims[d]) : __builtin_add_overflow(dims[d], more, &dims[d])),
+        "paddings are {} and {} in dimension {}: no tensor is so large", p[d].first, p[d].second, d);
+  }
   return dims;
 }
 /// As aclnn has them: the last dimension first.
@@ -401,7 +407,7 @@ Dims backwards(const Paddings& p, size_t count) {
   return values;
 }
 void pad_constant(Op& op, const In& x, const Paddings& p, double value, const Out& y) {
-  ir::result(op, "y", *y, padded(*x, p), x->dtype);
+  ir::result(op, "y", *y, padded(op, *x, p), x->dtype);
   call(op, "aclnnConstantPadNd", x, backwards(p, p.size()), value, y);
 }
 
@@ -428,7 +434,7 @@ void pad_edges(Op& op, std::string_view mode, const In& x, const Paddings& p, bo
   size_t spatial = 0;
   for (size_t d = 0; d < p.size(); ++d)
     if (spatial > 0 || p[d].first > 0 || p[d].second > 0) ++spatial;
-  ir::result(op, "y", *y, padded(*x, p, backward ? -1 : 1), x->dtype);
+  ir::result(op, "y", *y, padded(op, *x, p, backward), x->dtype);
   if (spatial == 0) return call(op, "aclnnInplaceCopy", y, x);
   op.require(spatial <= 3, "{} dimensions are padded, want at most the last 3", spatial);
   auto planes = [&](const TensorView& v) {
@@ -472,14 +478,14 @@ IR_OP(PadD, aclnnConstantPadNd, (In, x), (Out, y), (IntLists, paddings)) {
 }
 IR_OP(PadV2, aclnnConstantPadNd, (In, x), (In, paddings), (In, constant_values), (Out, y)) {
   const Paddings p = paddings_of(op, op.integers("paddings", paddings.handle), x->rank, true);
-  ir::result(op, "y", *y, padded(*x, p), x->dtype);  // known before the value is
+  ir::result(op, "y", *y, padded(op, *x, p), x->dtype);  // known before the value is
   pad_constant(op, x, p, number_of(op, "constant_values", constant_values.handle), y);
 }
 IR_OP(PadV3, aclnnConstantPadNd, (In, x), (In, paddings), (OptIn, constant_values), (Out, y), (Text, mode, "constant"),
       (Bool, paddings_contiguous, true)) {
   const Paddings p = paddings_of(op, op.integers("paddings", paddings.handle), x->rank, paddings_contiguous);
   if (std::string_view(mode) != "constant") return pad_edges(op, mode, x, p, false, y);
-  ir::result(op, "y", *y, padded(*x, p), x->dtype);
+  ir::result(op, "y", *y, padded(op, *x, p), x->dtype);
   pad_constant(op, x, p, constant_values ? number_of(op, "constant_values", constant_values.handle) : 0, y);
 }
 IR_OP(PadV3D, aclnnConstantPadNd, (In, x), (Out, y), (IntLists, paddings), (Int, constant_values, 0),
@@ -504,7 +510,7 @@ void pad_symmetric(Op& op, const In& x, const Paddings& pads, const Out& y) {
     op.require(front >= 0 && behind >= 0 && front <= x->dims[d] && behind <= x->dims[d],
                "paddings are {} and {} of {} elements, want 0 to {}", front, behind, x->dims[d], x->dims[d]);
   }
-  ir::result(op, "y", *y, padded(*x, pads), x->dtype);
+  ir::result(op, "y", *y, padded(op, *x, pads), x->dtype);
   TensorView inner = *y;
   for (int d = 0; d < x->rank; ++d) inner = ir::part_of(inner, d, pads[static_cast<size_t>(d)].first, x->dims[d]);
   call(op, "aclnnInplaceCopy", inner, x);
