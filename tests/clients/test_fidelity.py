@@ -1,4 +1,6 @@
 """UPDRAFT_FIDELITY=card refuses what the product lacks; without it everything works."""
+import functools
+
 import pytest
 
 from .subproc import python
@@ -86,20 +88,26 @@ print("falls", losses[-1] < losses[0])
 """
 
 
+@functools.cache
+def answers(soc, fidelity):
+    """What all three programs print, in one process: most of its time goes into importing torch."""
+    return python(FAMILIES + TYPES % SAYS + CODE, UPDRAFT_SOC=soc, UPDRAFT_FIDELITY=fidelity, ASCEND_LAUNCH_BLOCKING="1").splitlines()
+
+
 @pytest.mark.limit(90)
 @pytest.mark.parametrize("fidelity,answer", [("", "sum 3.0"), ("card", "refused: True")])
 def test_bfloat16_on_910a(fidelity, answer):
-    assert answer in python(CODE, UPDRAFT_SOC="Ascend910A", UPDRAFT_FIDELITY=fidelity, ASCEND_LAUNCH_BLOCKING="1")
+    assert answer in answers("Ascend910A", fidelity)
 
 
 @pytest.mark.limit(90)
 @pytest.mark.parametrize("soc,fidelity,refused", [("Ascend910B2", "", []), ("Ascend910B2", "card", ["f64", "f64 sort"]),
                                                   ("Ascend950PR_9589", "card", [])])
 def test_data_types_of_operators(soc, fidelity, refused):
-    out = python(TYPES % SAYS, UPDRAFT_SOC=soc, UPDRAFT_FIDELITY=fidelity, ASCEND_LAUNCH_BLOCKING="1")
+    out = answers(soc, fidelity)
     for what in ("f32", "f16", "f64", "f64 softmax", "i32 sort", "f64 sort"):
         want = f"{what} works" if what not in refused else f"{what} refused True {what == 'f64'}"
-        assert want in out.splitlines(), out
+        assert want in out, out
 
 
 NARROW = {"roll i16", "topk bool", "masked_fill i16", "bitwise_and f32"}
@@ -111,7 +119,7 @@ NARROW = {"roll i16", "topk bool", "masked_fill i16", "bitwise_and f32"}
                                          ("Ascend310P3", NARROW | {"relu i16", "relu i32", "nearest f32"})])  # 310P has no aclnnRelu
 def test_families_of_operators(soc, refused):
     """The types of src/ops/card_families.cpp as a client of PyTorch meets them (card_families_test.cpp has all rows)."""
-    out = python(FAMILIES, UPDRAFT_SOC=soc, UPDRAFT_FIDELITY="card", ASCEND_LAUNCH_BLOCKING="1").splitlines()
+    out = answers(soc, "card")
     for what in ("relu i32", "relu i16", "roll i32", "roll i16", "topk f32", "topk bool", "masked_fill i64", "masked_fill i16",
                  "bitwise_and i16", "bitwise_and f32", "assign", "nearest f16", "nearest f32"):
         if what == "nearest f16" and soc == "Ascend310P3":
