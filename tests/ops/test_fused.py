@@ -171,3 +171,12 @@ def test_normalised_sums_by_scales_of_columns():
         call("aclnnAddRmsNormQuant", x1, x2, gamma, scales, scales, zeros, None, -1, 4e-6, False, made, got[1], result)
         for one, shift in ((made, zeros.float()), (got[1], 0)):
             assert (one.cpu().float() - (y.float() * scales.float() + shift).round().cpu()).abs().max() <= 1 and torch.equal(result.cpu(), total.cpu())
+
+
+def test_the_wider_result_is_the_other_one_cast():
+    """As graphs of npugraph_ex have it that call aclnnAddRmsNormCast for a normalisation and a cast."""
+    torch.manual_seed(4)
+    x1, x2, gamma = (torch.randn(*dims).half().npu() for dims in ((5, 16), (5, 16), (16,)))
+    wide, y, rstd, total = torch.empty(5, 16).npu(), torch.empty_like(x1), torch.empty(5, 1).npu(), torch.empty_like(x1)
+    call("aclnnAddRmsNormCast", x1, x2, gamma, 1e-6, wide, y, rstd, total)
+    assert torch.equal(wide.cpu(), y.cpu().float()) and y.abs().max() > 0
