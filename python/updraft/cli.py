@@ -61,13 +61,20 @@ def _kinds(text):
 
 
 def _with_kinds(argv):
-    """`run --sanitize CMD` as `run --sanitize=all CMD`: the word behind it is the command's."""
+    """`run --sanitize CMD` as `run --sanitize=all CMD`: the word behind it is the command's, unless it names kinds as the help has them."""
     for i, word in enumerate(argv):
         if word == "--sanitize":
-            return argv[:i] + ["--sanitize=all"] + argv[i + 1:]
+            return argv if _names_kinds(argv[i + 1:i + 2]) else argv[:i] + ["--sanitize=all"] + argv[i + 1:]
         if word == "--" or i and not word.startswith("-") and argv[i - 1] not in _WITH_VALUE:
             break
     return argv
+
+
+def _names_kinds(words):
+    try:
+        return bool(words and _kinds(words[0]))
+    except argparse.ArgumentTypeError:
+        return False
 
 
 _WITH_VALUE = ("--devices", "--soc", "--threads", "--memory", "--fidelity", "--report", "--record", "--data", "--sanitize-report",

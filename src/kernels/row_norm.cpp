@@ -204,8 +204,8 @@ void row_norm(const RowNorm& p) {
       }
       void* to = y.target(r, space + 3 * bytes);
       table.norm_row(c, v, n, mean, rstd, gamma, beta, to);
-      wide.write(r, to);
       y.write(r, to);
+      if (wide.present) wide.write(r, y.native ? to : y.read(r, space + 3 * bytes));
       means.set(r, mean);
       rstds.set(r, rstd);
     }

@@ -15,7 +15,7 @@ struct RowNorm {
   double gamma_offset = 0;  ///< 1 where gamma is stored as its distance from one
   TensorView y, mean, rstd;
   TensorView sum;     ///< what was normalised, in its own type (y sees it as stored here)
-  TensorView y_wide;  ///< y in a second type
+  TensorView y_wide;  ///< y, rounded to its type, in a second one
 };
 void row_norm(const RowNorm& n);
 

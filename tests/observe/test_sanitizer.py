@@ -291,6 +291,7 @@ def test_kinds_rules_and_status(program, tmp_path):
 
     assert status("--sanitize=memory,leak")[0] == 0
     assert status("--sanitize=race")[0] == FOUND
+    assert status("--sanitize", "race")[0] == FOUND  # as the help writes it
     assert status("--sanitize=memory", name="never_written")[0] == FOUND
     code, said = status("--sanitize=races")
     assert code == 2 and "races" in said and "use-after-reuse" in said

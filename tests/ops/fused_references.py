@@ -61,6 +61,13 @@ def add_rms_norm_quant(x1, x2, gamma, smooth1, smooth2, beta, epsilon, mask):
     return y1, y2, x, s1, s2
 
 
+def add_rms_norm_by_columns(x1, x2, gamma, scales1, scales2, zero1, zero2, axis, epsilon, divides):
+    x = x1 + x2
+    y = x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt() * gamma
+    made = [((y / s if divides else y * s).add(0 if zero is None else zero).round().clamp(-128, 127)).to(I8) for s, zero in ((scales1, zero1), (scales2, zero2))]
+    return *made, x
+
+
 def turned(x, cos, sin):
     even, odd = x[..., ::2], x[..., 1::2]
     return torch.cat([even, odd], -1) * cos + torch.cat([-odd, even], -1) * sin
@@ -188,7 +195,7 @@ FUSED = {
     "MlaPrologV2WeightNz": mla_prolog_v2, "MlaPrologV3WeightNz": mla_prolog_v3,
     "GroupedMatmulFinalizeRoutingV2 GroupedMatmulFinalizeRoutingV3 GroupedMatmulFinalizeRoutingWeightNz GroupedMatmulFinalizeRoutingWeightNzV2": final_routing,
     "InterleaveRope": lambda x, cos, sin: turned_in_place(torch.cat([x[..., ::2], x[..., 1::2]], -1), x, cos, sin, 0)[0],
-    "AttentionUpdate": attention_of_parts, "ScatterPaKvCache": put_into_pages,
+    "AddRmsNormQuant": add_rms_norm_by_columns, "AttentionUpdate": attention_of_parts, "ScatterPaKvCache": put_into_pages,
     "QuantMatmulReduceSumWeightNz": lambda a, b, rows, columns, *_: ((a.double() @ b.double()) * rows[..., None] * columns).sum(0).bfloat16(),
     "ClippedSwiglu": clipped_swiglu, "DequantSwigluQuant DequantSwigluQuantV2": dequant_swiglu,
     "MaskedSoftmaxWithRelPosBias": lambda x, mask, bias, scale, precision: (scale * x + mask + bias).softmax(-1),

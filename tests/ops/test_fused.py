@@ -155,3 +155,28 @@ def test_ring_update_of_packed_tokens_is_attention_to_all(dtype):
     call("aclnnRingAttentionUpdateV2", *parts[0], *parts[1], torch.tensor([2, 5]).npu(), "TND", "TND", *out)
     for got, want in zip(out, whole):
         torch.testing.assert_close(got.cpu(), want.cpu(), rtol=2e-3 if dtype == torch.float16 else 1e-5, atol=1e-3 if dtype == torch.float16 else 1e-6)
+
+
+def test_normalised_sums_by_scales_of_columns():
+    """By torch_npu: the two steps that it stands for, to the bit, which compiled graphs of npugraph_ex put together."""
+    torch.manual_seed(3)
+    for half, scale, zero in ((torch.half, torch.float, torch.int32), (torch.bfloat16, torch.bfloat16, torch.bfloat16)):
+        x1, x2, gamma = (torch.randn(*dims).to(half).npu() for dims in ((5, 16), (5, 16), (16,)))
+        scales, zeros = (torch.rand(16) / 50 + 0.01).to(scale).npu(), torch.randint(-9, 9, (16,)).to(zero).npu()
+        y, _, total = torch_npu.npu_add_rms_norm(x1, x2, gamma, 4e-6)
+        want = torch_npu.npu_quantize(y, scales, zeros, torch.qint8, axis=-1)
+        got = torch_npu.npu_add_rms_norm_quant(x1, x2, gamma, scales, zeros, epsilon=4e-6)
+        assert torch.equal(got[0].cpu(), want.int_repr().cpu() if want.is_quantized else want.cpu()) and torch.equal(got[2].cpu(), total.cpu())
+        made, result = torch.empty(5, 16, dtype=torch.int8).npu(), torch.empty_like(x1)
+        call("aclnnAddRmsNormQuant", x1, x2, gamma, scales, scales, zeros, None, -1, 4e-6, False, made, got[1], result)
+        for one, shift in ((made, zeros.float()), (got[1], 0)):
+            assert (one.cpu().float() - (y.float() * scales.float() + shift).round().cpu()).abs().max() <= 1 and torch.equal(result.cpu(), total.cpu())
+
+
+def test_the_wider_result_is_the_other_one_cast():
+    """As graphs of npugraph_ex have it that call aclnnAddRmsNormCast for a normalisation and a cast."""
+    torch.manual_seed(4)
+    x1, x2, gamma = (torch.randn(*dims).half().npu() for dims in ((5, 16), (5, 16), (16,)))
+    wide, y, rstd, total = torch.empty(5, 16).npu(), torch.empty_like(x1), torch.empty(5, 1).npu(), torch.empty_like(x1)
+    call("aclnnAddRmsNormCast", x1, x2, gamma, 1e-6, wide, y, rstd, total)
+    assert torch.equal(wide.cpu(), y.cpu().float()) and y.abs().max() > 0

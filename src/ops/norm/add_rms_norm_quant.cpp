@@ -1,5 +1,6 @@
 // RMS normalisation of a sum, quantised by one or two scales that each row finds for itself.
 #include "base/parallel.h"
+#include "ops/ir_op.h"
 #include "ops/quantize/numbers.h"
 #include "tensor/view_algebra.h"
 
@@ -99,6 +100,27 @@ ACLNN(aclnnAddRmsNormDynamicQuantV2, (In, x1), (In, x2), (In, gamma), (OptIn, sm
   op.launch([=, first = branches[0], second = branches[1], x1 = *x1, x2 = *x2, gamma = *gamma, sum = *xOut] {
     run(x1, x2, gamma, add, epsilon, sum, {first, second}, range);
   });
+}
+
+SAMPLE(aclnnAddRmsNormQuant,
+       "x1=f32[N,M] x2=f32[N,M] gamma=f32[M] scales1=f32[M] scales2=f32[M] zeroPoints1=i32[M] zeroPoints2=null axis=-1 "
+       "epsilon=1e-6 divMode=true y1=i8[N,M] y2=i8[N,M] xOut=f32[N,M]")
+ABOUT(aclnnAddRmsNormQuant, Vector, "xOut = x1 + x2; y1 and y2 = its RMS normalisation / scales + zeroPoints, as INT8",
+      "xOut = x1 + x2；y1、y2 = 其 RMS 归一化 / scales + zeroPoints，INT8")
+ACLNN(aclnnAddRmsNormQuant, (In, x1), (In, x2), (In, gamma), (In, scales1), (OptIn, scales2), (OptIn, zeroPoints1),
+      (OptIn, zeroPoints2), (Int, axis), (Double, epsilon), (Bool, divMode), (Out, y1), (Out, y2), (Out, xOut)) {
+  (void)axis;  // documented to have no effect: it is the last one
+  op.require(scales2 || !zeroPoints2, "zeroPoints2 is given without scales2");
+  Temp normal;
+  call(op, "aclnnAddRmsNorm", x1, x2, gamma, epsilon, normal, nullptr, xOut);
+  const auto quantise = [&](const In& scales, const OptIn& zero, const Out& y) {
+    if (divMode) call(op, "aclnnQuantize", *normal, scales, zero, static_cast<int64_t>(DType::Int8), int64_t{-1}, y);
+    else
+      call(op, "aclnnAscendQuantV3", *normal, scales, zero, false, "round", static_cast<int32_t>(DType::Int8),
+           int32_t{-1}, y);
+  };
+  quantise(scales1, zeroPoints1, y1);
+  if (scales2) quantise(In{scales2.handle}, zeroPoints2, y2);
 }
 
 }  // namespace updraft

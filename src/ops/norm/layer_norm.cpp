@@ -99,7 +99,7 @@ void plan_rms_norm(Op& op, const TensorView& x, const TensorView& gamma, double 
   plan_forward(op, n);
 }
 
-// wide: y once more, before it is rounded to its type; or nothing.
+// wide: y once more, rounded to its type, in FLOAT, as a graph has it whose cast became part of this; or nothing.
 void plan_add_rms_norm(Op& op, const TensorView& x1, const TensorView& x2, const TensorView& gamma, double eps,
                        const TensorView& y, const TensorView* wide, const OptOut& rstd, const TensorView& sum) {
   RowNorm n = row_norm_of(op, x1, gamma, eps, true);
