@@ -237,8 +237,9 @@ def test_groups_come_and_go(tmp_path):
     outcomes = Launch(tmp_path, a_group_again_and_again, 2).wait(60)
     assert all(o.status == 0 for o in outcomes), says(outcomes)
     for o in outcomes:
-        # one more than in round 3 may be somebody's lazy beginning, a leak would be nine
-        assert all(last <= early + 2 for last, early in zip(o.value[-1], o.value[2])), f"descriptors, mappings, threads by round: {o.value}"
+        # a step or two may be somebody's lazy beginning, a leak is one in each of nine rounds
+        grown = [sum(later > before for before, later in zip(column, column[1:])) for column in zip(*o.value[2:])]
+        assert max(grown) <= 3, f"descriptors, mappings, threads by round: {o.value}"
 
 
 def stop_in(world, how):
