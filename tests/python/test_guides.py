@@ -35,8 +35,8 @@ def test_named_tests_are_there(name, unit_tests):
     for line, state, tests, *_ in GUIDES[name]:
         if state not in ("kept", "part", "answered"):
             wrong.append(f"{line}: {state} is no state")
-        if bool(tests) != (state != "answered"):
-            wrong.append(f"{line}: kept lines name tests, answered ones have none")
+        if not tests and state != "answered":
+            wrong.append(f"{line}: kept lines name tests")
         for test in tests:
             path, _, function = test.partition("::")
             if not function:
