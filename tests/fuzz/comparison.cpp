@@ -22,16 +22,6 @@ using namespace updraft::compare;
 
 namespace {
 
-const std::string& folder() {
-  static const std::string* made = [] {
-    char name[] = "/tmp/updraft-fuzz-XXXXXX";
-    const char* path = mkdtemp(name);
-    std::atexit([] { std::filesystem::remove_all(folder()); });
-    return new std::string(path ? path : "/tmp/updraft-fuzz");  // is used at exit
-  }();
-  return *made;
-}
-
 std::string bytes_of(std::initializer_list<float> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)};
 }
@@ -39,7 +29,7 @@ std::string bytes_of(std::initializer_list<float> values) {
 /// The operators of the seeds' graphs: x is read by a, a by b; b is fused of b and c. Files named 0 to 3 are for the
 /// mapping.
 void make_sides() {
-  const std::string mine = folder() + "/mine", golden = folder() + "/golden";
+  const std::string mine = fuzz::folder() + "/mine", golden = fuzz::folder() + "/golden";
   std::filesystem::create_directories(mine);
   std::filesystem::create_directories(golden);
   int task = 0;
@@ -89,14 +79,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     else parts.back() += static_cast<char>(data[i]);
   parts.resize(5);
   Options options;
-  options.mine = folder() + "/mine";
-  options.golden = folder() + "/golden";
+  options.mine = fuzz::folder() + "/mine";
+  options.golden = fuzz::folder() + "/golden";
   options.measures = {kCosineSimilarity, kRelativeEuclideanDistance};
   options.overflow = options.advisor = true;
   options.threads = 1;
   const auto file = [&](const std::string& name, const std::string& text) {
-    write_file(folder() + "/" + name, text);
-    return folder() + "/" + name;
+    write_file(fuzz::folder() + "/" + name, text);
+    return fuzz::folder() + "/" + name;
   };
   if (!parts[0].empty()) options.rule = file("rule.json", parts[0]);
   if (!parts[1].empty()) options.unfused_rule = file("unfused.json", parts[1]);

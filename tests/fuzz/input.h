@@ -8,9 +8,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 namespace fuzz {
+
+/// A folder for the files of this process, which goes when it ends.
+inline const std::string& folder() {
+  static const std::string* made = [] {
+    char name[] = "/tmp/updraft-fuzz-XXXXXX";
+    const char* path = mkdtemp(name);
+    std::atexit([] { std::filesystem::remove_all(folder()); });
+    return new std::string(path ? path : "/tmp/updraft-fuzz");  // is used at exit
+  }();
+  return *made;
+}
 
 /// Reads from the front; zeros after the end.
 class Input {

@@ -14,16 +14,6 @@ using namespace updraft::profiling;
 
 namespace {
 
-const std::string& folder() {
-  static const std::string* made = [] {
-    char name[] = "/tmp/updraft-fuzz-XXXXXX";
-    const char* path = mkdtemp(name);
-    std::atexit([] { std::filesystem::remove_all(folder()); });
-    return new std::string(path ? path : "/tmp/updraft-fuzz");  // is used at exit
-  }();
-  return *made;
-}
-
 void options(std::string_view text) {
   for (const char* product : {"Ascend910B2", "Ascend310P3", "Ascend910A"}) {
     OptionRules rules;
@@ -52,18 +42,18 @@ void records(std::string_view bytes) {
   Selection selection;
   selection.stamp = "1";
   const auto iterations = iterations_of(profile, collectives);
-  write_timeline(profile, collectives, iterations, folder(), selection);
-  write_operators(profile, collectives, folder(), selection);
-  write_calls(profile, folder(), selection);
-  write_communication_statistic(profile, collectives, folder(), selection);
-  write_communication(profile, collectives, folder());
-  write_memory(profile, folder(), selection);
-  write_steps(profile, iterations, folder(), selection);
-  write_links(profile, collectives, folder(), selection);
-  write_markers(profile, folder(), selection);
-  write_host(profile, folder(), selection);
-  write_aicpu(profile, folder(), selection);
-  write_database(profile, collectives, folder(), selection);
+  write_timeline(profile, collectives, iterations, fuzz::folder(), selection);
+  write_operators(profile, collectives, fuzz::folder(), selection);
+  write_calls(profile, fuzz::folder(), selection);
+  write_communication_statistic(profile, collectives, fuzz::folder(), selection);
+  write_communication(profile, collectives, fuzz::folder());
+  write_memory(profile, fuzz::folder(), selection);
+  write_steps(profile, iterations, fuzz::folder(), selection);
+  write_links(profile, collectives, fuzz::folder(), selection);
+  write_markers(profile, fuzz::folder(), selection);
+  write_host(profile, fuzz::folder(), selection);
+  write_aicpu(profile, fuzz::folder(), selection);
+  write_database(profile, collectives, fuzz::folder(), selection);
 }
 
 }  // namespace

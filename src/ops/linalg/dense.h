@@ -18,6 +18,8 @@ struct Batch {
   }
   int64_t size() const { return rows * columns; }
   int64_t least() const { return rows < columns ? rows : columns; }
+  /// About the operations of a decomposition of one of them, for lapack::each(): at least 1.
+  int64_t cost() const { return size() * least() > 1 ? size() * least() : 1; }
 };
 /// Refuses what is no matrix of numbers with a fraction, or too large for the routines.
 void require_matrices(const Op& op, const char* name, const TensorView& v, bool square);

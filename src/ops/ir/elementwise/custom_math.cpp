@@ -287,23 +287,26 @@ IR_OP(CustIm2col, aclnnIm2col, (In, x), (Out, y), (Ints, ksizes), (Ints, strides
   call(op, "aclnnIm2col", x, k, d, p, s, all);
   call(op, "aclnnInplaceCopy", y, ir::reshaped(op, all, ir::dims_of(*y)));
 }
+namespace {
+/// The shape of the grid for images or volumes of that shape.
+Dims grid_of(const Op& op, const char* name, const Dims& size) {
+  op.require(size.size() == 4 || size.size() == 5, "{} has {} values, want 4 or 5", name, size.size());
+  Dims dims = size;
+  dims.erase(dims.begin() + 1);
+  dims.push_back(static_cast<int64_t>(size.size()) - 2);
+  return dims;
+}
+}  // namespace
 IR_OP(CustAffineGrid, aclnnAffineGrid, (In, theta), (In, output_size), (Out, output), (Bool, align_corners)) {
   const Dims size = op.integers("output_size", output_size.handle);
-  op.require(size.size() == 4 || size.size() == 5, "output_size has {} values, want 4 or 5", size.size());
-  Dims dims = {size[0]};
-  dims.insert(dims.end(), size.begin() + 2, size.end());
-  dims.push_back(static_cast<int64_t>(size.size()) - 2);
-  ir::result(op, "output", *output, dims, theta->dtype);
+  ir::result(op, "output", *output, grid_of(op, "output_size", size), theta->dtype);
   call(op, "aclnnAffineGrid", theta, size, align_corners, output);
 }
 ABOUT(CustAffineGridGrad, AICPU, "Gradient of an affine grid for theta", "仿射网格对 theta 的反向梯度")
 IR_OP(CustAffineGridGrad, CustAffineGridGrad, (In, y_grad), (In, x_size), (Out, x_grad), (Bool, align_corners)) {
   const Dims size = op.integers("x_size", x_size.handle);
-  op.require(size.size() == 4 || size.size() == 5, "x_size has {} values, want 4 or 5", size.size());
-  const int64_t spatial = static_cast<int64_t>(size.size()) - 2;
-  Dims dims = {size[0]};
-  dims.insert(dims.end(), size.begin() + 2, size.end());
-  dims.push_back(spatial);
+  const Dims dims = grid_of(op, "x_size", size);
+  const int64_t spatial = dims.back();
   op.require_shape("y_grad", *y_grad, dims.data(), static_cast<int>(dims.size()));
   op.require(is_floating(y_grad->dtype), "y_grad is {}, want numbers with a fraction", describe(*y_grad));
   ir::result(op, "x_grad", *x_grad, {size[0], spatial, spatial + 1}, y_grad->dtype);

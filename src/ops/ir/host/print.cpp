@@ -70,19 +70,25 @@ void say(int device, std::string text) {
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
+/// The tensors whose elements are told, `summarize` of each.
+std::vector<TensorView> to_tell(const Op& op, const char* name, const Tensors& all, int64_t summarize) {
+  op.require(summarize == -1 || summarize > 0, "summarize is {}, want a positive number, or -1 for all elements",
+             summarize);
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < all.size(); ++i) {
+    op.require(is_floating(all[i].dtype) || is_integral(all[i].dtype, true), "{}{} is {}, want real numbers", name, i,
+               describe(all[i]));
+    views.push_back(all[i]);
+  }
+  return views;
+}
+
 }  // namespace
 
 ABOUT(PrintTensors, AICPU, "Prints format, in which the x, one after the other, take the place of placeholder",
       "打印 format，其中的 placeholder 依次替换为各个 x")
 IR_OP(PrintTensors, PrintTensors, (Tensors, x), (Text, format), (Text, placeholder), (Int, summarize, 3)) {
-  op.require(summarize == -1 || summarize > 0, "summarize is {}, want a positive number, or -1 for all elements",
-             summarize);
-  std::vector<TensorView> views;
-  for (size_t i = 0; i < x.size(); ++i) {
-    op.require(is_floating(x[i].dtype) || is_integral(x[i].dtype, true), "x{} is {}, want real numbers", i,
-               describe(x[i]));
-    views.push_back(x[i]);
-  }
+  std::vector<TensorView> views = to_tell(op, "x", x, summarize);
   const Device* device = x.size() && x.item(0)->storage ? Device::owner(x.item(0)->storage) : nullptr;
   op.launch([views = std::move(views), text = std::string(format), mark = std::string(placeholder), summarize,
              index = device ? device->index() : 0] {
@@ -102,16 +108,9 @@ ABOUT(Assert, AICPU, "Fails where input_condition is not true, and tells the fir
       "input_condition 不为真时报错，并给出各输入的前若干元素")
 IR_OP(Assert, Assert, (In, input_condition), (Tensors, input_data), (Int, summarize, 3)) {
   op.require(is_integral(input_condition->dtype, true), "input_condition is {}, want bool", describe(*input_condition));
-  op.require(summarize == -1 || summarize > 0, "summarize is {}, want a positive number, or -1 for all elements",
-             summarize);
-  std::vector<TensorView> views;
-  for (size_t i = 0; i < input_data.size(); ++i) {
-    op.require(is_floating(input_data[i].dtype) || is_integral(input_data[i].dtype, true),
-               "input_data{} is {}, want real numbers", i, describe(input_data[i]));
-    views.push_back(input_data[i]);
-  }
+  std::vector<TensorView> views = to_tell(op, "input_data", input_data, summarize);
   if (op.inferring()) return;
-  op.launch([condition = *input_condition, views, most = int64_t{summarize}] {
+  op.launch([condition = *input_condition, views = std::move(views), most = int64_t{summarize}] {
     const std::vector<int64_t> all = integers_of(condition);
     if (std::all_of(all.begin(), all.end(), [](int64_t v) { return v != 0; })) return;
     std::string text = "the condition is false";

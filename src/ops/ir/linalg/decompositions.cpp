@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/lapack.h"
-#include "ops/gathered.h"
+#include "ops/ir/complex_parts.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
 
@@ -16,7 +16,6 @@ namespace {
 using ir::Dims;
 using linalg::Batch;
 
-int64_t cost_of(const Batch& b) { return std::max<int64_t>(1, b.size() * b.least()); }
 /// The dimensions of the batch, then `last`.
 Dims each_of(const TensorView& matrices, std::initializer_list<int64_t> last) {
   Dims dims(matrices.dims, matrices.dims + matrices.rank - 2);
@@ -160,13 +159,6 @@ void add_outer(const complex128* a, const complex128* b, int64_t rows, int64_t c
       for (int64_t i = 0; i < inner; ++i) c[r * columns + k] += factor * a[r * inner + i] * std::conj(b[k * inner + i]);
 }
 
-void write_numbers(const TensorView& to, const std::vector<complex128>& values) {
-  if (is_complex(to.dtype)) return write_all(to, values);
-  std::vector<double> parts;
-  parts.reserve(values.size());
-  for (const complex128& v : values) parts.push_back(v.real());
-  write_all(to, parts);
-}
 /// The step between 1 and the next number of what type t is computed in.
 double epsilon_of(DType t) {
   return spectral_type(t) == DType::Complex128 ? std::numeric_limits<double>::epsilon()
@@ -184,11 +176,11 @@ IR_OP(CustEig, CustEig, (In, x), (Out, eigen_values), (Out, eigen_vectors), (Boo
   if (compute_v) op.result_like("eigen_vectors", *eigen_vectors, *x, type);
   else ir::suggest(op, *eigen_vectors, {}, type);
   if (op.inferring() || x->empty()) return;
-  op.work(b.count * cost_of(b) * 25);
+  op.work(b.count * b.cost() * 25);
   op.launch([=, from = *x, values = *eigen_values, vectors = *eigen_vectors, wanted = bool{compute_v}] {
     const std::vector<complex128> all = gathered<complex128>(from);
     std::vector<complex128> w(static_cast<size_t>(b.count * b.rows)), v(wanted ? all.size() : 0);
-    lapack::each(b.count, cost_of(b) * 25, [&](int64_t i) {
+    lapack::each(b.count, b.cost() * 25, [&](int64_t i) {
       Square a(b.rows, all.data() + i * b.size()), made(wanted ? b.rows : 0);
       if (!lapack::geev(b.rows, a.a.data(), w.data() + i * b.rows, wanted ? made.a.data() : nullptr))
         fail_kernel(
@@ -209,10 +201,10 @@ IR_OP(CustMatrixLogarithm, CustMatrixLogarithm, (In, x), (Out, y)) {
   const Batch b(*x);
   op.result_like("y", *y, *x, x->dtype);
   if (op.inferring() || x->empty()) return;
-  op.work(b.count * cost_of(b) * 50);
+  op.work(b.count * b.cost() * 50);
   op.launch([=, from = *x, to = *y] {
     std::vector<complex128> all = gathered<complex128>(from);
-    lapack::each(b.count, cost_of(b) * 50, [&](int64_t i) {
+    lapack::each(b.count, b.cost() * 50, [&](int64_t i) {
       if (!logarithm(b.rows, all.data() + i * b.size()))
         std::fill_n(all.data() + i * b.size(), b.size(), complex128(std::nan(""), std::nan("")));
     });
@@ -241,14 +233,14 @@ IR_OP(CustLstsqV2, CustLstsqV2, (In, a), (In, b), (OptIn, driver), (Out, solutio
   ir::suggest(op, *rank, Dims(a->dims, a->dims + a->rank - 2), DType::Int64);
   ir::suggest(op, *singular_values, {0}, a->dtype);
   if (op.inferring()) return;
-  op.work(of.count * cost_of(of) * 25);
+  op.work(of.count * of.cost() * 25);
   op.launch([=, left = *a, right = *b, y = *solution, rest = *residuals, ranks = *rank, singular = *singular_values] {
     const std::vector<complex128> as = gathered<complex128>(left), bs = gathered<complex128>(right);
     std::vector<complex128> ys(static_cast<size_t>(y.numel()));
     std::vector<double> residual(static_cast<size_t>(of.count * columns)),
         s(static_cast<size_t>(of.count * of.least()));
     std::vector<int64_t> counted(static_cast<size_t>(of.count));
-    lapack::each(of.count, cost_of(of) * 25, [&](int64_t i) {
+    lapack::each(of.count, of.cost() * 25, [&](int64_t i) {
       const complex128 *ai = as.data() + i * of.size(), *bi = bs.data() + i * of.rows * columns;
       complex128* yi = ys.data() + i * of.columns * columns;
       const Singular found(of.rows, of.columns, ai, epsilon_of(left.dtype));
@@ -262,7 +254,7 @@ IR_OP(CustLstsqV2, CustLstsqV2, (In, a), (In, b), (OptIn, driver), (Out, solutio
           residual[static_cast<size_t>(i * columns + c)] += std::norm(left_over);
         }
     });
-    write_numbers(y, ys);
+    ir::write_parts(y, ys);
     if (rest.numel() == of.count * columns) write_all(rest, residual);
     if (ranks.numel() == of.count) write_all(ranks, counted);
     if (singular.numel() == static_cast<int64_t>(s.size())) write_all(singular, s);
@@ -282,12 +274,12 @@ IR_OP(CustLstsqV2Grad, CustLstsqV2Grad, (In, gx), (In, a), (In, b), (Out, ga), (
   op.result_like("ga", *ga, *a, a->dtype);
   op.result_like("gb", *gb, *b, b->dtype);
   if (op.inferring()) return;
-  op.work(of.count * cost_of(of) * 25);
+  op.work(of.count * of.cost() * 25);
   op.launch([=, g = *gx, left = *a, right = *b, to_a = *ga, to_b = *gb] {
     const std::vector<complex128> gs = gathered<complex128>(g), as = gathered<complex128>(left),
                                   bs = gathered<complex128>(right);
     std::vector<complex128> das(as.size()), dbs(bs.size());
-    lapack::each(of.count, cost_of(of) * 25, [&](int64_t i) {
+    lapack::each(of.count, of.cost() * 25, [&](int64_t i) {
       const complex128 *ai = as.data() + i * of.size(), *bi = bs.data() + i * of.rows * columns,
                        *gi = gs.data() + i * of.columns * columns;
       complex128 *da = das.data() + i * of.size(), *db = dbs.data() + i * of.rows * columns;
@@ -318,8 +310,8 @@ IR_OP(CustLstsqV2Grad, CustLstsqV2Grad, (In, gx), (In, a), (In, b), (Out, ga), (
       found.apply_adjoint(x.data(), columns, back.data());  // P^H x
       add_outer(back.data(), beyond.data(), of.rows, of.columns, columns, 1, da);
     });
-    write_numbers(to_a, das);
-    write_numbers(to_b, dbs);
+    ir::write_parts(to_a, das);
+    ir::write_parts(to_b, dbs);
   });
 }
 
@@ -360,8 +352,8 @@ IR_OP(CustLuUnpack, CustLuUnpack, (In, LU_data), (In, LU_pivots), (Out, pivots),
             else u[static_cast<size_t>((i * k + r) * b.columns + c)] = v;
             if (r == c) l[static_cast<size_t>((i * b.rows + r) * k + c)] = 1;
           }
-      write_numbers(to_l, l);
-      write_numbers(to_u, u);
+      ir::write_parts(to_l, l);
+      ir::write_parts(to_u, u);
     }
     if (!rows) return;
     const std::vector<int64_t> exchanged = integers_of(swaps);
@@ -409,8 +401,8 @@ IR_OP(CustLuUnpackGrad, CustLuUnpackGrad, (In, L_grad), (In, U_grad), (In, LU_da
           if (r > c) l[at] = from_l[static_cast<size_t>((i * b.rows + r) * k + c)];
           else u[at] = from_u[static_cast<size_t>((i * k + r) * b.columns + c)];
         }
-    write_numbers(to_l, l);
-    write_numbers(to_u, u);
+    ir::write_parts(to_l, l);
+    ir::write_parts(to_u, u);
   });
 }
 
@@ -467,8 +459,8 @@ IR_OP(CustSolveTriangularGrad, CustSolveTriangularGrad, (In, a), (In, x), (In, d
           d[r * n + c] = -sum;
         }
     });
-    write_numbers(to_a, das);
-    write_numbers(to_b, gs);
+    ir::write_parts(to_a, das);
+    ir::write_parts(to_b, gs);
   });
 }
 

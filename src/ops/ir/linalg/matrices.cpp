@@ -115,8 +115,6 @@ void solve(const Matrix<T>& lu, const int64_t* pivots, const Matrix<T>& x) {
   }
 }
 
-int64_t cost_of(const Batch& b) { return std::max<int64_t>(1, b.size() * b.least()); }
-
 }  // namespace
 
 ABOUT(CustGeqrf, AICPU, "QR decomposition as LAPACK leaves it: R, and reflectors below it with their factors",
@@ -130,11 +128,11 @@ IR_OP(CustGeqrf, CustGeqrf, (In, x), (Out, y), (Out, tau)) {
   factors.back() = b.least();
   ir::result(op, "tau", *tau, factors, x->dtype);
   if (op.inferring() || x->empty()) return;
-  op.work(b.count * cost_of(b) * 4);
+  op.work(b.count * b.cost() * 4);
   op.launch([=, from = *x, to = *y, to_tau = *tau] {
     visit_exact(from.dtype, [&]<class T>() {
       std::vector<T> all = gathered<T>(from), taus(static_cast<size_t>(b.count * b.least()));
-      lapack::each(b.count, cost_of(b), [&](int64_t i) {
+      lapack::each(b.count, b.cost(), [&](int64_t i) {
         reflectors<T>({all.data() + i * b.size(), b.rows, b.columns}, taus.data() + i * b.least());
       });
       write_all(to, all);
@@ -154,12 +152,12 @@ IR_OP(CustOrgqr, CustOrgqr, (In, x), (In, tau), (Out, y)) {
   op.result_like("y", *y, *x, x->dtype);
   if (op.inferring() || x->empty()) return;
   const int64_t count = tau->dims[tau->rank - 1];
-  op.work(b.count * cost_of(b) * 4);
+  op.work(b.count * b.cost() * 4);
   op.launch([=, from = *x, of = *tau, to = *y] {
     visit_exact(from.dtype, [&]<class T>() {
       const std::vector<T> taus = gathered<T>(of);
       std::vector<T> all = gathered<T>(from), q(all.size());
-      lapack::each(b.count, cost_of(b), [&](int64_t i) {
+      lapack::each(b.count, b.cost(), [&](int64_t i) {
         const Matrix<T> given{all.data() + i * b.size(), b.rows, b.columns},
             made{q.data() + i * b.size(), b.rows, b.columns};
         for (int64_t k = 0; k < b.columns; ++k) made(k, k) = T(1);
@@ -175,11 +173,11 @@ IR_OP(CustMatrixExp, CustMatrixExp, (In, x), (Out, y)) {
   const Batch b(*x);
   op.result_like("y", *y, *x, x->dtype);
   if (op.inferring() || x->empty()) return;
-  op.work(b.count * cost_of(b) * 25);
+  op.work(b.count * b.cost() * 25);
   op.launch([=, from = *x, to = *y] {
     visit_exact(from.dtype, [&]<class T>() {
       std::vector<T> all = gathered<T>(from);
-      lapack::each(b.count, cost_of(b) * 25, [&](int64_t i) {
+      lapack::each(b.count, b.cost() * 25, [&](int64_t i) {
         exponential<T>({all.data() + i * b.size(), b.rows, b.columns});
       });
       write_all(to, all);

@@ -90,12 +90,17 @@ struct Plan {
   }
 };
 
+template <size_t R>
+void require_rates(const Op& op, const std::array<TensorView, R>& rates) {
+  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+}
+
 /// `rates` are tensors of one element, which the step gets as numbers in their order.
 template <size_t N, size_t R, class Step>
 void sparse(Op& op, const std::array<const InOut*, N>& variables, const In& grad, const In& indices,
             const std::array<TensorView, R>& rates, Step step) {
   const Plan<N> plan(op, variables, grad, indices);
-  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+  require_rates(op, rates);
   op.launch([plan, rates, step] { plan.run(rates, step); });
 }
 
@@ -189,7 +194,7 @@ void merged(Op& op, const std::array<const InOut*, N>& variables, const In& grad
             const std::array<TensorView, R>& rates, Step step) {
   const Plan<N> plan(op, variables, grad, indices);
   op.require(plan.variables[0].dtype == DType::Float, "var is {}, want float", describe(plan.variables[0]));
-  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+  require_rates(op, rates);
   op.launch([plan, rates, step] {
     const Merged once(plan.grad, plan.indices, plan.variables[0].dims[0]);
     Plan<N> now = plan;
@@ -207,7 +212,7 @@ void fused_adam(Op& op, const InOut& var, const InOut& m, const InOut& v, const 
                 const In& grad, const In& indices, bool nesterov) {
   const Plan<3> plan(op, {&var, &m, &v}, grad, indices);
   op.require(var->dtype == DType::Float, "var is {}, want float", describe(*var));
-  for (const TensorView& rate : rates) op.require(rate.numel() == 1, "a rate is {}, want one element", describe(rate));
+  require_rates(op, rates);
   op.work(12 * var->numel());
   op.launch([plan, rates, nesterov] {
     std::array<float, 6> r;

@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 #include "kernels/fourier.h"
-#include "ops/gathered.h"
+#include "ops/ir/complex_parts.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -22,15 +22,6 @@ struct Axis {
 
 /// What the orthogonal transform multiplies coefficient k with.
 double orthogonal(int64_t k, int64_t points) { return std::sqrt((k == 0 ? 0.25 : 0.5) / static_cast<double>(points)); }
-
-/// What is given: the values, or their real parts.
-void give(const TensorView& to, const std::vector<complex128>& values) {
-  if (is_complex(to.dtype)) return write_all(to, values);
-  std::vector<double> parts;
-  parts.reserve(values.size());
-  for (const complex128& v : values) parts.push_back(v.real());
-  write_all(to, parts);
-}
 
 /// The transform of one line, forwards: 2 sum x[i] cos(pi k (2 i + 1) / 2 n).
 struct Line {
@@ -112,7 +103,7 @@ void transform(Op& op, const In& x, const std::vector<Axis>& axes, const OptIn& 
       values = std::move(made);
       now[d] = a.points;
     }
-    give(to, values);
+    ir::write_parts(to, values);
   });
 }
 
@@ -175,7 +166,7 @@ IR_OP(CustFFTOrtho, CustFFTOrtho, (In, input), (In, axes), (Out, y), (Bool, forw
         values[i] *= forwards ? factor : 1 / factor;
       }
     }
-    give(to, values);
+    ir::write_parts(to, values);
   });
 }
 

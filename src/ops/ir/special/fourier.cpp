@@ -2,7 +2,7 @@
 // those of its functions of the same names.
 #include "kernels/fourier.h"
 #include "base/parallel.h"
-#include "ops/gathered.h"
+#include "ops/ir/complex_parts.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -64,12 +64,6 @@ struct Spectrum {
   }
   void conjugate() {
     for (complex128& v : values) v = std::conj(v);
-  }
-  std::vector<double> real_parts() const {
-    std::vector<double> parts;
-    parts.reserve(values.size());
-    for (const complex128& v : values) parts.push_back(v.real());
-    return parts;
   }
 };
 
@@ -151,7 +145,7 @@ void transform(Op& op, const In& input, const OptIn& sizes, const OptIn& dim, co
     if (kind.numbers == Numbers::RealIn) s.resize(last.d, last.size / 2 + 1);
     if (kind.hermitian && kind.numbers == Numbers::RealIn) s.conjugate();
     for (complex128& v : s.values) v *= factor;
-    if (kind.numbers == Numbers::RealOut) return write_all(to, s.real_parts());
+    if (kind.numbers == Numbers::RealOut) return write_all(to, ir::real_parts(s.values));
     write_all(to, s.values);
   });
 }
@@ -217,7 +211,7 @@ IR_OP(CustFFTWithSize, CustFFTWithSize, (In, x), (Out, y), (Int, signal_ndim), (
     if (half_out) s.resize(last, dims.back());
     for (complex128& v : s.values) v *= factor;
     if (!(real && inverse)) return write_all(to, s.values);
-    write_all(to, s.real_parts());
+    write_all(to, ir::real_parts(s.values));
   });
 }
 

@@ -200,68 +200,63 @@ IR_OP(MaxPool3DGrad, MaxPool3DGrad, (In, orig_x), (In, orig_y), (In, grads), (Ou
 }
 
 // --- maxima with their places -------------------------------------------------------------------------------------
-IR_OP(MaxPoolWithArgmaxV3, aclnnMaxPool2dWithIndices, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
-      (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1), (Bool, ceil_mode, false), (Text, data_format, "NCHW")) {
-  Dims both;  // pads have one value for each dimension here
-  for (int64_t p : *pads) both.insert(both.end(), {p, p});
-  const Attributes a{*ksize, *strides, both, *dilation, Padding::Given, ceil_mode};
-  const Windows w = windows_of(op, 2, *x, data_format, a);
-  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
-  ir::result(op, "argmax", *argmax, w.client_outputs(), static_cast<DType>(dtype));
-  const TensorView at = w.own(*argmax);
-  max_pool(op, 2, w, ceil_mode, w.own(*y), &at);
-}
-IR_OP(MaxPoolGradWithArgmaxV3, aclnnMaxPool2dWithIndicesBackward, (In, x), (In, grad), (In, argmax), (Out, y),
-      (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1), (Bool, ceil_mode, false),
-      (Text, data_format, "NCHW")) {
-  (void)dtype;  // argmax has it
-  Dims both;
-  for (int64_t p : *pads) both.insert(both.end(), {p, p});
-  const Windows w = windows_of(op, 2, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
-  op.result_like("y", *y, *x, x->dtype);
-  call(op, "aclnnMaxPool2dWithIndicesBackward", w.own(*grad), w.x, w.own(*argmax), w.kernel, w.strides, w.before,
-       w.dilations, ceil_mode, w.own(*y));
-}
-IR_OP(MaxPool3DWithArgmaxV2, aclnnMaxPool3dWithArgmax, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
-      (Ints, pads), (Ints, dilation, 1, 1, 1), (Bool, ceil_mode, false), (Text, data_format, "NCDHW"),
-      (Int, dtype, 3)) {
-  Dims both;
-  for (int64_t p : *pads) both.insert(both.end(), {p, p});
-  const Windows w = windows_of(op, 3, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
-  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
-  ir::result(op, "argmax", *argmax, w.client_outputs(), static_cast<DType>(dtype));
-  const TensorView at = w.own(*argmax);
-  max_pool(op, 3, w, ceil_mode, w.own(*y), &at);
-}
-// MindSpore's own types of the same: attributes for depth, height and width, and the type of argmax as a word.
 namespace {
-Windows volume_of(const Op& op, const In& x, const Ints& ksize, const Ints& strides, const Ints& pads,
-                  const Ints& dilation, bool ceil_mode, const char* data_format) {
+/// Pads have one value for each dimension here.
+Windows windows_with_places(const Op& op, int spatial, const In& x, const Ints& ksize, const Ints& strides,
+                            const Ints& pads, const Ints& dilation, bool ceil_mode, const char* data_format) {
   Dims both;
   for (int64_t p : *pads) both.insert(both.end(), {p, p});
-  return windows_of(op, 3, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
+  return windows_of(op, spatial, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
+}
+void largest_with_places(Op& op, int spatial, Windows w, bool ceil_mode, const Out& y, const Out& argmax, DType type) {
+  ir::result(op, "y", *y, w.client_outputs(), w.x.dtype);
+  ir::result(op, "argmax", *argmax, w.client_outputs(), type);
+  const TensorView at = w.own(*argmax);
+  max_pool(op, spatial, w, ceil_mode, w.own(*y), &at);
+}
+void spread_to_places(Op& op, const char* backward, const Windows& w, bool ceil_mode, const In& x, const In& grad,
+                      const In& argmax, const Out& y) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, backward, w.own(*grad), w.x, w.own(*argmax), w.kernel, w.strides, w.before, w.dilations, ceil_mode,
+       w.own(*y));
 }
 DType argmax_named(const Op& op, std::string_view word) {
   op.require(word == "int32" || word == "int64", "attribute argmax_type is \"{}\", want int32 or int64", word);
   return word == "int32" ? DType::Int32 : DType::Int64;
 }
 }  // namespace
+IR_OP(MaxPoolWithArgmaxV3, aclnnMaxPool2dWithIndices, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1), (Bool, ceil_mode, false), (Text, data_format, "NCHW")) {
+  largest_with_places(op, 2, windows_with_places(op, 2, x, ksize, strides, pads, dilation, ceil_mode, data_format),
+                      ceil_mode, y, argmax, static_cast<DType>(dtype));
+}
+IR_OP(MaxPoolGradWithArgmaxV3, aclnnMaxPool2dWithIndicesBackward, (In, x), (In, grad), (In, argmax), (Out, y),
+      (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1), (Bool, ceil_mode, false),
+      (Text, data_format, "NCHW")) {
+  (void)dtype;  // argmax has it
+  spread_to_places(op, "aclnnMaxPool2dWithIndicesBackward",
+                   windows_with_places(op, 2, x, ksize, strides, pads, dilation, ceil_mode, data_format), ceil_mode, x,
+                   grad, argmax, y);
+}
+IR_OP(MaxPool3DWithArgmaxV2, aclnnMaxPool3dWithArgmax, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Ints, dilation, 1, 1, 1), (Bool, ceil_mode, false), (Text, data_format, "NCDHW"),
+      (Int, dtype, 3)) {
+  largest_with_places(op, 3, windows_with_places(op, 3, x, ksize, strides, pads, dilation, ceil_mode, data_format),
+                      ceil_mode, y, argmax, static_cast<DType>(dtype));
+}
+// MindSpore's own types of the same: the type of argmax is a word.
 IR_OP(CustMaxPool3DWithArgmax, aclnnMaxPool3dWithArgmax, (In, x), (Out, y), (Out, argmax), (Ints, ksize),
       (Ints, strides), (Ints, pads), (Ints, dilation), (Bool, ceil_mode), (Text, data_format), (Text, argmax_type)) {
-  const Windows w = volume_of(op, x, ksize, strides, pads, dilation, ceil_mode, data_format);
-  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
-  ir::result(op, "argmax", *argmax, w.client_outputs(), argmax_named(op, argmax_type));
-  const TensorView at = w.own(*argmax);
-  max_pool(op, 3, w, ceil_mode, w.own(*y), &at);
+  largest_with_places(op, 3, windows_with_places(op, 3, x, ksize, strides, pads, dilation, ceil_mode, data_format),
+                      ceil_mode, y, argmax, argmax_named(op, argmax_type));
 }
 IR_OP(CustMaxPool3DGradWithArgmax, aclnnMaxPool3dWithArgmaxBackward, (In, x), (In, grads), (In, argmax), (Out, y),
       (Ints, ksize), (Ints, strides), (Ints, pads), (Ints, dilation), (Bool, ceil_mode), (Text, data_format),
       (Text, argmax_type, "")) {
   (void)argmax_type;  // argmax has it
-  const Windows w = volume_of(op, x, ksize, strides, pads, dilation, ceil_mode, data_format);
-  op.result_like("y", *y, *x, x->dtype);
-  call(op, "aclnnMaxPool3dWithArgmaxBackward", w.own(*grads), w.x, w.own(*argmax), w.kernel, w.strides, w.before,
-       w.dilations, ceil_mode, w.own(*y));
+  spread_to_places(op, "aclnnMaxPool3dWithArgmaxBackward",
+                   windows_with_places(op, 3, x, ksize, strides, pads, dilation, ceil_mode, data_format), ceil_mode, x,
+                   grads, argmax, y);
 }
 // V1 has four-element attributes of N, C, H, W (in the order 1, h, w, 1) and a mask that is private to the library, of
 // kernel * 32 * (outputs / 16 + 1) bytes a plane.
