@@ -34,7 +34,7 @@ function(updraft_private_library target file name keep)
 endfunction()
 
 get_target_property(dnnl_file DNNL::dnnl LOCATION)
-updraft_private_library(updraft_onednn ${dnnl_file} libupdraft_onednn.so "dnnl_\\w+" "G?[Oo][Mm][Pp]_\\w+")
+updraft_private_library(updraft_onednn ${dnnl_file} libupdraft_onednn.so "dnnl_\\w+" "G?[Oo][Mm][Pp]_\\w+|getenv")
 set_target_properties(updraft_onednn PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES $<TARGET_PROPERTY:DNNL::dnnl,INTERFACE_INCLUDE_DIRECTORIES>)
 

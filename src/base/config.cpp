@@ -11,6 +11,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/visible_devices.h"
 
@@ -140,7 +141,10 @@ Config Config::read() {
 namespace {
 Config& process_config() {
   // Never destroyed: the device's threads may still end a task, and ask, while the process exits.
-  static Config& config = *new Config(Config::read());
+  static Config& config = *new Config([] {
+    keep_environment();
+    return Config::read();
+  }());
   return config;
 }
 std::atomic<bool> g_visible_kept{false};

@@ -51,6 +51,12 @@ def test_libraries_inside_have_the_threads_of_the_device(lib_dir, name):
     assert regions <= symbols(lib_dir / "libupdraft.so", "--defined-only")
 
 
+def test_onednn_reads_no_environment_that_a_script_may_write(lib_dir):
+    """It asks when a device's thread first computes; `os.environ[...] = ...` of the script at that time ended the process."""
+    assert {symbol for symbol in symbols(lib_dir / "libupdraft_onednn.so", "--undefined-only") if "getenv" in symbol} == {"updraft_getenv"}
+    assert not any("getenv" in symbol for symbol in symbols(lib_dir / "libupdraft_lapack.so", "--undefined-only"))
+
+
 def test_linear_algebra_offers_its_routines_alone(lib_dir):
     defined = symbols(lib_dir / "libupdraft_lapack.so", "--defined-only", "--extern-only")
     assert len(defined) > 20 and all(re.fullmatch(r"updraft_[sdcz][a-z0-9]+", symbol) for symbol in defined), defined
