@@ -87,6 +87,20 @@ def unknown_sizes_that_only_one_fits():
 
 
 @program
+def recurrent_layers_of_any_length():
+    """Steps and batches that the model leaves open, sequences of several lengths, peepholes, other activations."""
+    weights = [("w", normal(2, 16, 3)), ("r", normal(2, 16, 4, seed=1)), ("b", normal(2, 32, seed=2)), ("p", normal(2, 12, seed=3)),
+               ("gw", normal(1, 12, 3)), ("gr", normal(1, 12, 4, seed=4)), ("rw", normal(1, 4, 3, seed=5)), ("rr", normal(1, 4, 4, seed=6))]
+    nodes = [helper.make_node("LSTM", ["x", "w", "r", "b", "n", "", "", "p"], ["y", "h", "c"], hidden_size=4, direction="bidirectional"),
+             helper.make_node("GRU", ["x", "gw", "gr", "", "n"], ["gy", "gh"], hidden_size=4, activations=["Sigmoid", "Relu"], clip=0.9, direction="reverse"),
+             helper.make_node("RNN", ["x", "rw", "rr"], ["ry", "rh"], hidden_size=4, activations=["Affine"], activation_alpha=[0.3], activation_beta=[0.1])]
+    outputs = [("y", ["t", 2, "n", 4]), ("h", [2, "n", 4]), ("c", [2, "n", 4]), ("gy", ["t", 1, "n", 4]), ("gh", [1, "n", 4]), ("ry", ["t", 1, "n", 4]), ("rh", [1, "n", 4])]
+    data = model(nodes, [("x", ["t", "n", 3]), ("n", ["n"], TensorProto.INT32)], outputs, weights)
+    lengths = [(5, [5, 2, 3]), (2, [1, 2]), (7, [7])]
+    return both(data, [{"x": normal(t, len(n), 3, seed=t), "n": np.array(n, dtype=np.int32)} for t, n in lengths])
+
+
+@program
 def shapes_that_values_decide():
     data = model([helper.make_node("NonZero", ["x"], ["i"])], [("x", [3, 4])], [("i", [2, "n"], TensorProto.INT64)])
     return both(data, [{"x": (normal(3, 4, seed=s) > 0.5).astype(np.float32)} for s in range(3)])

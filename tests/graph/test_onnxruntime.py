@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-onnxruntime" / "bin" / "python"
-NAMES = ["elementwise", "small_network_of_any_batch", "unknown_sizes_that_only_one_fits",
+NAMES = ["elementwise", "small_network_of_any_batch", "unknown_sizes_that_only_one_fits", "recurrent_layers_of_any_length",
          "shapes_that_values_decide", "pieces_of_a_graph", "places_that_count_from_the_end", "four_threads",
          "microsoft_operators", "optical_character_recognition", "an_operator_that_there_is_not"]
 

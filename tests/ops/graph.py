@@ -107,6 +107,8 @@ def attributes(kind, given):
             check(acl().aclopSetAttrListInt(attr, key, len(value), array(ctypes.c_int64, value)))
         elif word == "Floats":
             check(acl().aclopSetAttrListFloat(attr, key, len(value), array(ctypes.c_float, value)))
+        elif word == "Texts":
+            check(acl().aclopSetAttrListString(attr, key, len(value), array(ctypes.c_char_p, [v.encode() for v in value])))
         elif word == "IntLists":
             rows = [array(ctypes.c_int64, v) for v in value]
             counts = array(ctypes.c_int, [len(v) for v in value])
@@ -117,8 +119,8 @@ def attributes(kind, given):
     return attr
 
 
-def call(kind, *inputs, outputs=None, results=None, counted=False, **attrs):
-    """`counted`: values decide the sizes of the outputs, so they are asked for when it has run. `outputs` is how many there are when the last is a list; `results` their types where inference has no say."""
+def call(kind, *inputs, outputs=None, results=None, counted=False, shapes=None, **attrs):
+    """`counted`: values decide the sizes of the outputs, so they are asked for when it has run. `outputs` is how many there are when the last is a list; `results` their types where inference has no say; `shapes` are the dims and types of outputs that the inputs do not decide."""
     names = operators()[kind]
     updated = [n for n in names["outputs"] if n in names["inputs"]]
     given, tensors = [], {}
@@ -138,8 +140,9 @@ def call(kind, *inputs, outputs=None, results=None, counted=False, **attrs):
     handles = lambda all, what: array(ctypes.c_void_p, [getattr(d, what) for d in all])  # noqa: E731
     try:
         lists = (kind.encode(), len(given), handles(given, "handle"), handles(given, "buffer"), len(made))
-        check(acl().aclopInferShape(*lists, handles(made, "handle"), attr))
-        shapes = [d.shape() for d in made]
+        if not shapes:
+            check(acl().aclopInferShape(*lists, handles(made, "handle"), attr))
+            shapes = [d.shape() for d in made]
         for d in made:
             d.close()
         made = [Description(tensors[n] if n in updated else torch.empty(dims, dtype=t, device="npu"))

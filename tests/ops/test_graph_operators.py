@@ -17,6 +17,8 @@ from graph import call, const, operators
 from graph_cases.language import add_cases as add_language_cases
 from graph_cases.mindspore import add_cases as add_mindspore_cases
 from graph_cases.part import add_cases as add_part_cases
+from graph_cases.recurrent import add_cases as add_recurrent_cases
+from graph_cases.layout import add_cases as add_layout_cases
 from graph_cases.special import add_cases as add_special_cases
 from graph_cases.suite import add_cases as add_suite_cases
 from graph_cases.optimizer import add_cases as add_optimizer_cases
@@ -27,8 +29,9 @@ UNRUN = Path(__file__).with_name("graph_unrun.txt")
 CASES = {}
 
 
-def case(kind, *inputs, want, outputs=None, tolerance=1e-4, counted=False, **attributes):
-    CASES.setdefault(kind, []).append((inputs, attributes, want, {"outputs": outputs, "counted": counted}, tolerance))
+def case(kind, *inputs, want, outputs=None, tolerance=1e-4, counted=False, shapes=None, **attributes):
+    how = {"outputs": outputs, "counted": counted, "shapes": shapes}
+    CASES.setdefault(kind, []).append((inputs, attributes, want, how, tolerance))
 
 
 def r(*shape, low=-2.0, high=2.0):
@@ -671,6 +674,8 @@ add_language_cases(case, r)
 add_mindspore_cases(case, r)
 add_suite_cases(case, r)
 add_special_cases(case, r)
+add_recurrent_cases(case, r)
+add_layout_cases(case, r)
 add_decomposition_cases(case, r)
 add_part_cases(case, r)
 add_tensorflow_cases(case, r)

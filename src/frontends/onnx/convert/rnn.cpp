@@ -7,15 +7,6 @@
 namespace updraft::onnx {
 namespace {
 
-/// Steps that are written out one by one, where no operator has the whole layer.
-constexpr int64_t kMostSteps = 1024;
-
-/// An activation with the constants that some of them have.
-struct Activation {
-  std::string type;
-  std::optional<float> alpha, beta;
-};
-
 struct Layer {
   Endpoint x;  ///< [steps, batch, input]
   int64_t hidden = 0, directions = 1;
@@ -24,47 +15,11 @@ struct Layer {
   Endpoint h, c;     ///< first states [directions, batch, hidden], or nothing
   Endpoint lengths;  ///< [batch], where not all are as long as X
   Endpoint peepholes;
-  float clip = 0;                       ///< 0: none
-  std::vector<Activation> activations;  ///< of one direction after the other
-  bool plain = true;                    ///< what the operators have
+  graph::Attributes attributes;  ///< of the operator that has all variants
+  bool plain = true;             ///< what the faster operators have
 };
 
-std::vector<Activation> activations_of(Conversion& c, const std::vector<std::string>& usual, int64_t directions) {
-  std::vector<std::string> names = c.texts("activations");
-  const std::vector<float> alphas = c.reals("activation_alpha"), betas = c.reals("activation_beta");
-  const size_t count = usual.size() * static_cast<size_t>(directions);
-  if (names.empty())
-    for (size_t i = 0; i < count; ++i) names.push_back(usual[i % usual.size()]);
-  c.require(names.size() >= count, "{} activations, want {}", names.size(), count);
-  names.resize(count);  // onnxruntime names as many for one direction as for two
-  std::vector<Activation> all;
-  size_t alpha = 0, beta = 0;
-  for (std::string& name : names) {
-    Activation& a = all.emplace_back();
-    const bool has_alpha = name == "Affine" || name == "LeakyRelu" || name == "ThresholdedRelu" ||
-                           name == "ScaledTanh" || name == "HardSigmoid" || name == "Elu";
-    const bool has_beta = name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid";
-    if (has_alpha && alpha < alphas.size()) a.alpha = alphas[alpha++];
-    if (has_beta && beta < betas.size()) a.beta = betas[beta++];
-    a.type = std::move(name);
-  }
-  return all;
-}
-
-Endpoint activated(Conversion& c, const Activation& a, Endpoint x) {
-  const std::string& type = a.type;
-  if (type == "Relu" || type == "Tanh" || type == "Sigmoid" || type == "Softsign" || type == "Softplus")
-    return c.emit(type, {x});
-  if (type == "LeakyRelu") return c.emit(type, {x}, {{"negative_slope", a.alpha.value_or(0.01f)}});
-  if (type == "ThresholdedRelu" || type == "Elu") return c.emit(type, {x}, {{"alpha", a.alpha.value_or(1)}});
-  if (type == "HardSigmoid")
-    return c.emit(type, {x}, {{"alpha", a.alpha.value_or(0.2f)}, {"beta", a.beta.value_or(0.5f)}});
-  if (type == "Affine") return c.add(c.mul(x, a.alpha.value_or(1)), a.beta.value_or(0));
-  if (type == "ScaledTanh") return c.mul(c.emit("Tanh", {c.mul(x, a.beta.value_or(1))}), a.alpha.value_or(1));
-  c.refuse("activation {} is not implemented", type);
-}
-
-Layer layer_of(Conversion& c, int64_t gates, std::vector<std::string> wanted) {
+Layer layer_of(Conversion& c, int64_t gates, const std::vector<std::string>& usual) {
   Layer l;
   l.w = c.in(1), l.r = c.in(2), l.b = c.maybe(3);
   c.require(c.rank(l.r) == 3, "R is {}, want three dimensions", describe(c.desc(l.r)));
@@ -94,11 +49,17 @@ Layer layer_of(Conversion& c, int64_t gates, std::vector<std::string> wanted) {
       l.lengths = lengths;
   }
   if (gates == 4) l.peepholes = c.maybe(7);
-  l.clip = c.has("clip") ? c.real("clip", 0) : 0;
-  l.activations = activations_of(c, wanted, l.directions);
-  l.plain = !l.lengths && !l.peepholes && l.clip == 0;
-  for (size_t i = 0; i < l.activations.size(); ++i)
-    l.plain = l.plain && l.activations[i].type == wanted[i % wanted.size()];
+  const float clip = c.has("clip") ? c.real("clip", 0) : -1;
+  const std::vector<std::string> names = c.texts("activations");
+  const size_t count = usual.size() * static_cast<size_t>(l.directions);
+  l.plain = !l.lengths && !l.peepholes && clip <= 0 && (names.empty() || names.size() >= count);
+  for (size_t i = 0; i < std::min(names.size(), count); ++i) l.plain = l.plain && names[i] == usual[i % usual.size()];
+  l.attributes = {{"activation_alpha", c.reals("activation_alpha")},
+                  {"activation_beta", c.reals("activation_beta")},
+                  {"activations", names},
+                  {"clip", clip},
+                  {"direction", direction},
+                  {"hidden_size", l.hidden}};
   return l;
 }
 
@@ -141,85 +102,23 @@ Endpoint last_step(Conversion& c, Endpoint all, bool reverse) {
 }
 Endpoint turned(Conversion& c, Endpoint v) { return c.transpose(v, {1, 0}); }
 
-/// The states of one step: h, and the cell of an LSTM.
-using States = std::vector<Endpoint>;
-
-/// A layer written out: make_step(direction) gives step(x of a step, states), which gives the next states.
-template <class MakeStep>
-void written_out(Conversion& c, const Layer& l, size_t states, MakeStep&& make_step) {
-  const int64_t steps = c.size(l.x, 0, "X");
-  c.require(steps > 0 && steps <= kMostSteps, "{} steps, want 1 to {}", steps, kMostSteps);
-  Results r;
-  for (int64_t d = 0; d < l.directions; ++d) {
-    auto step = make_step(d);
-    const Endpoint batch = c.slice(c.shape(l.x), {1}, {2}, {0});
-    const Endpoint none = c.emit("Fill", {c.concat({batch, c.ints({l.hidden})}, 0), c.scalar_like(0, l.x)});
-    States now = {l.h ? of_direction(c, l.h, d) : none};
-    if (states == 2) now.push_back(l.c ? of_direction(c, l.c, d) : none);
-    std::vector<Endpoint> all(static_cast<size_t>(steps));
-    for (int64_t i = 0; i < steps; ++i) {
-      const int64_t t = reversed(l, d) ? steps - 1 - i : i;
-      States next = step(c.squeeze(c.slice(l.x, {t}, {t + 1}, {0}), {0}), now);
-      Endpoint y = next[0];
-      if (l.lengths) {  // behind the end of a sequence its states stay, and the output is 0
-        const Endpoint inside =
-            c.unsqueeze(c.emit("Greater", {l.lengths, c.scalar(static_cast<double>(t), c.type(l.lengths))}), {1});
-        y = c.emit("SelectV2", {inside, y, none});
-        for (size_t s = 0; s < states; ++s) next[s] = c.emit("SelectV2", {inside, next[s], now[s]});
-      }
-      now = std::move(next);
-      all[static_cast<size_t>(t)] = c.unsqueeze(y, {0});
-    }
-    r.y.push_back(all.size() == 1 ? all[0] : c.concat(all, 0));
-    r.h.push_back(now[0]);
-    if (states == 2) r.cell.push_back(now[1]);
-  }
-  give(c, l, r);
-}
-
-Endpoint product(Conversion& c, Endpoint x, Endpoint w) { return c.emit("MatMulV2", {x, w}, {{"transpose_x2", true}}); }
-
-/// An activation of direction d, of what lies within the clip.
-Endpoint activated(Conversion& c, const Layer& l, int64_t d, size_t which, Endpoint x) {
-  if (l.clip > 0)
-    x = c.emit("ClipByValueV2", {x, c.scalar_like(-static_cast<double>(l.clip), x), c.scalar_like(l.clip, x)});
-  const size_t each = l.activations.size() / static_cast<size_t>(l.directions);
-  return activated(c, l.activations.at(static_cast<size_t>(d) * each + which), x);
-}
-
-/// Peepholes are of the input, output and forget gates; a coupled forget gate is what the input gate leaves.
-void lstm_written_out(Conversion& c, const Layer& l, bool coupled) {
-  const int64_t n = l.hidden;
-  written_out(c, l, 2, [&](int64_t d) {
-    const Endpoint w = of_direction(c, l.w, d), u = of_direction(c, l.r, d);
-    Endpoint b, p;
-    if (l.b) {
-      const Endpoint both = of_direction(c, l.b, d);
-      b = c.add(rows(c, both, 0, 4 * n), rows(c, both, 4 * n, 4 * n));
-    }
-    if (l.peepholes) p = of_direction(c, l.peepholes, d);
-    return [=, &c, &l](Endpoint x, const States& now) -> States {
-      Endpoint sum = c.add(product(c, x, w), product(c, now[0], u));
-      if (b) sum = c.add(sum, b);
-      auto gate = [&](int64_t i) { return c.slice(sum, {i * n}, {(i + 1) * n}, {1}); };
-      auto peeped = [&](Endpoint e, int64_t i, Endpoint cell) {
-        return p ? c.add(e, c.mul(rows(c, p, i * n, n), cell)) : e;
-      };
-      const Endpoint in = activated(c, l, d, 0, peeped(gate(0), 0, now[1]));
-      const Endpoint forget =
-          coupled ? c.sub(c.scalar_like(1, in), in) : activated(c, l, d, 0, peeped(gate(2), 2, now[1]));
-      const Endpoint fresh = activated(c, l, d, 1, gate(3));
-      const Endpoint cell = c.add(c.mul(forget, now[1]), c.mul(in, fresh));
-      const Endpoint out = activated(c, l, d, 0, peeped(gate(1), 1, cell));
-      return {c.mul(out, activated(c, l.activations.at(static_cast<size_t>(d) * 3 + 2), cell)), cell};
-    };
-  });
+/// The operator that has all variants of a layer; `states` of its outputs are last ones.
+void general(Conversion& c, const Layer& l, std::string_view type, size_t states) {
+  std::vector<Operand> operands = {l.x, l.w, l.r, l.b, l.lengths, l.h};
+  if (states == 2) operands.insert(operands.end(), {l.c, l.peepholes});
+  graph::Node& n = c.node(type, operands, l.attributes, 1 + states);
+  if (c.wants(0)) c.give(0, l.batch_first ? c.transpose(n.out(0), {2, 0, 1, 3}) : n.out(0));
+  for (size_t i = 1; i <= states; ++i)
+    if (c.wants(i)) c.give(i, l.batch_first ? c.transpose(n.out(i), {1, 0, 2}) : n.out(i));
 }
 
 void lstm(Conversion& c) {
-  const Layer l = layer_of(c, 4, {"Sigmoid", "Tanh", "Tanh"});
+  Layer l = layer_of(c, 4, {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = c.flag("input_forget");
-  if (!l.plain || coupled) return lstm_written_out(c, l, coupled);
+  if (!l.plain || coupled) {
+    l.attributes["input_forget"] = int64_t{coupled};
+    return general(c, l, "CommonLSTM", 2);
+  }
   const Dims order = {0, 2, 3, 1};  // i o f c as i f c o
   Results r;
   for (int64_t d = 0; d < l.directions; ++d) {
@@ -243,7 +142,7 @@ void lstm(Conversion& c) {
 }
 
 void gru(Conversion& c) {
-  const Layer l = layer_of(c, 3, {"Sigmoid", "Tanh"});
+  Layer l = layer_of(c, 3, {"Sigmoid", "Tanh"});
   const int64_t n = l.hidden;
   const bool before = c.flag("linear_before_reset");
   if (before && l.plain) {
@@ -264,56 +163,16 @@ void gru(Conversion& c) {
     }
     return give(c, l, r);
   }
-  written_out(c, l, 1, [&](int64_t d) {
-    const Endpoint w = of_direction(c, l.w, d), u = of_direction(c, l.r, d);
-    const Endpoint gates = rows(c, u, 0, 2 * n), last = rows(c, u, 2 * n, n);
-    Endpoint b, last_b;  // where the reset gate is applied to the product, the bias of the product is in it
-    if (l.b) {
-      const Endpoint both = of_direction(c, l.b, d);
-      if (before) {
-        b = c.concat({c.add(rows(c, both, 0, 2 * n), rows(c, both, 3 * n, 2 * n)), rows(c, both, 2 * n, n)}, 0);
-        last_b = rows(c, both, 5 * n, n);
-      } else {
-        b = c.add(rows(c, both, 0, 3 * n), rows(c, both, 3 * n, 3 * n));
-      }
-    }
-    return [=, &c, &l](Endpoint x, const States& now) -> States {
-      const Endpoint h = now[0];
-      Endpoint in = product(c, x, w);
-      if (b) in = c.add(in, b);
-      const Endpoint zr = activated(c, l, d, 0, c.add(c.slice(in, {0}, {2 * n}, {1}), product(c, h, gates)));
-      const Endpoint z = c.slice(zr, {0}, {n}, {1}), reset = c.slice(zr, {n}, {2 * n}, {1});
-      Endpoint old;
-      if (before) old = c.mul(reset, last_b ? c.add(product(c, h, last), last_b) : product(c, h, last));
-      else old = product(c, c.mul(reset, h), last);
-      const Endpoint fresh = activated(c, l, d, 1, c.add(c.slice(in, {2 * n}, {3 * n}, {1}), old));
-      return {c.add(fresh, c.mul(z, c.sub(h, fresh)))};
-    };
-  });
+  l.attributes["linear_before_reset"] = int64_t{before};
+  general(c, l, "CommonGRU", 1);
 }
 
-void plain(Conversion& c) {
-  const Layer l = layer_of(c, 1, {"Tanh"});
-  const int64_t n = l.hidden;
-  written_out(c, l, 1, [&](int64_t d) {
-    const Endpoint w = of_direction(c, l.w, d), u = of_direction(c, l.r, d);
-    Endpoint b;
-    if (l.b) {
-      const Endpoint both = of_direction(c, l.b, d);
-      b = c.add(rows(c, both, 0, n), rows(c, both, n, n));
-    }
-    return [=, &c, &l](Endpoint x, const States& now) -> States {
-      const Endpoint sum = c.add(product(c, x, w), product(c, now[0], u));
-      return {activated(c, l, d, 0, b ? c.add(sum, b) : sum)};
-    };
-  });
-}
+void plain(Conversion& c) { general(c, layer_of(c, 1, {"Tanh"}), "CommonRNN", 1); }
 
 constexpr Row kRows[] = {
-    {"GRU", 7, gru, "DynamicGRUV2"},
-    {"LSTM", 7, lstm, "DynamicRNNV2", "peepholes, lengths, clips and other activations: the number of steps is known",
-     "带 peephole、sequence_lens、clip 或其他激活函数时步数须已知"},
-    {"RNN", 7, plain, "MatMulV2, Tanh", "the number of steps is known", "步数须已知"},
+    {"GRU", 7, gru, "DynamicGRUV2, CommonGRU"},
+    {"LSTM", 7, lstm, "DynamicRNNV2, CommonLSTM"},
+    {"RNN", 7, plain, "CommonRNN"},
 };
 
 }  // namespace

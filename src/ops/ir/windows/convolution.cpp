@@ -3,8 +3,12 @@
 // output.
 #include <cmath>
 
+#include "base/scratch.h"
+#include "kernels/quantized.h"
 #include "ops/convolution/convolution.h"
+#include "ops/gathered.h"
 #include "ops/ir/shape/layout.h"
+#include "ops/matmul/quantised.h"
 #include "ops/norm/vectors.h"
 
 namespace updraft {
@@ -45,7 +49,8 @@ void require_rank(const Op& op, const char* name, const TensorView& v, int spati
 }
 
 /// While inferring: the size of what the convolution of x, with the channels second, gives.
-void suggest_result(Op& op, const Window& w, const TensorView& x, const TensorView& filter, const TensorView& y) {
+void suggest_result(Op& op, const Window& w, const TensorView& x, const TensorView& filter, const TensorView& y,
+                    DType type = DType::Undefined) {
   if (!op.inferring()) return;
   Dims dims = {x.dims[0], filter.dims[0]};
   for (size_t d = 0; d < w.strides.size(); ++d) {
@@ -55,7 +60,7 @@ void suggest_result(Op& op, const Window& w, const TensorView& x, const TensorVi
                x.dims[d + 2], w.pads[2 * d], w.pads[2 * d + 1]);
     dims.push_back(room / w.strides[d] + 1);
   }
-  ir::suggest(op, y, w.layout.own(dims), x.dtype);
+  ir::suggest(op, y, w.layout.own(dims), type == DType::Undefined ? x.dtype : type);
 }
 
 void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {
@@ -129,6 +134,68 @@ IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (
       (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NHWC"), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
   forward(op, 2, x, filter, bias, strides, pads, dilations, groups, data_format, y);
+}
+
+ABOUT(QuantConv2D, Cube,
+      "Convolution of INT8 in exact sums: y = (convolution(x, filter) + bias) * scale of the channel",
+      "INT8 卷积（精确累加）：y = (convolution(x, filter) + bias) * 通道 scale")
+IR_OP(QuantConv2D, QuantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias), (OptIn, offset), (Out, y),
+      (Int, dtype), (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1),
+      (Text, data_format, "NHWC"), (Int, offset_x, 0), (Text, round_mode, "rint")) {
+  const Window w = window_of(op, 2, strides, pads, dilations, data_format);
+  require_rank(op, "x", *x, 2);
+  require_rank(op, "filter", *filter, 2);
+  op.require(x->dtype == DType::Int8 && filter->dtype == DType::Int8, "x is {} and filter {}, want INT8", describe(*x),
+             describe(*filter));
+  ir::want(op, "dtype", dtype, static_cast<int64_t>(DType::Float16));
+  ir::want(op, "round_mode", round_mode, "rint");
+  op.require(!offset, "offset is given ({}), want none: the result is FLOAT16", offset ? describe(*offset).text() : "");
+  op.require(offset_x >= -128 && offset_x <= 127, "attribute offset_x is {}, want a number of INT8", offset_x);
+  const TensorView from = w.layout.first(*x), with = w.layout.filter(*filter, filter.handle->format);
+  suggest_result(op, w, from, with, *y, DType::Float16);
+  const ConvolutionShape s = convolution_shape(op, with, w.strides, w.pads, w.dilations, false, groups);
+  const TensorView to = w.layout.first(*y);
+  Dims dims = {from.dims[0], with.dims[0]};
+  for (int d = 0; d < 2; ++d) dims.push_back(convolution_size(s, d, from.dims[d + 2], with.dims[d + 2], 0));
+  op.require(from.dims[1] == with.dims[1] * groups, "x is {}, want {} channels for filter {} with {} groups",
+             describe(*x), with.dims[1] * groups, describe(*filter), groups);
+  op.require_shape("y", to, dims.data(), 4);
+  op.require(y->dtype == DType::Float16, "y is {}, want FLOAT16", describe(*y));
+  const int64_t channels = dims[1], each = with.numel() / std::max<int64_t>(1, channels);
+  op.require(quantised::is_scale(scale->dtype) && (scale->numel() == 1 || scale->numel() == channels),
+             "scale is {}, want UINT64, one value or {}", describe(*scale), channels);
+  op.require(!bias || (bias->dtype == DType::Int32 && bias->numel() == channels), "bias is {}, want INT32 [{}]",
+             bias ? describe(*bias).text() : "", channels);
+  op.work(to.numel() * each);
+  op.flops(2 * to.numel() * each);
+  op.launch([=, kept = filter.handle->constant, scale = *scale, bias = view_or_none(bias)] {
+    static const float kOne = 1;
+    ScratchScope scratch;
+    const TensorView sums =
+        TensorView::contiguous(scratch.take<float>(static_cast<size_t>(to.numel())), DType::Float, dims.data(), 4);
+    // What lies around the image is offset_x: the sums leave it out everywhere, and have it back as a whole.
+    quantized_convolution(s, from, static_cast<int32_t>(offset_x), with, kept,
+                          TensorView::contiguous(const_cast<float*>(&kOne), DType::Float, nullptr, 0), {}, {}, {},
+                          sums);
+    const std::vector<float> by = quantised::scales_of(scale);
+    std::vector<int64_t> more = bias.data ? integers_of(bias) : std::vector<int64_t>(static_cast<size_t>(channels));
+    if (offset_x != 0) {
+      const std::vector<int64_t> weights = integers_of(with);
+      for (size_t i = 0; i < weights.size(); ++i) more[i / static_cast<size_t>(each)] += offset_x * weights[i];
+    }
+    const int64_t plane = dims[2] * dims[3];
+    parallel_for(
+        dims[0] * channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plane)), [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const auto c = static_cast<size_t>(r % channels);
+            const double factor = static_cast<double>(by[by.size() == 1 ? 0 : c]);
+            float* row = sums.as<float>() + r * plane;
+            for (int64_t i = 0; i < plane; ++i)
+              row[i] = static_cast<float>((static_cast<double>(row[i]) + static_cast<double>(more[c])) * factor);
+          }
+        });
+    copy_elements(to, sums);
+  });
 }
 // Types of our own: graphs get them from passes/convolution.cpp.
 ABOUT(FusedConv2D, Cube,
