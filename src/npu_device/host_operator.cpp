@@ -1,5 +1,7 @@
 #include "npu_device/host_operator.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <protozero/pbf_writer.hpp>
 #include <string>

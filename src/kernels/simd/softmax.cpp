@@ -5,6 +5,7 @@
 
 #include "kernels/simd/exp.h"
 #include "kernels/simd/lanes.h"
+#include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -212,6 +213,36 @@ void backward_row(bool log, const float* dy, const float* y, int64_t n, float* d
   for (int64_t i = 0; i < n; ++i) dx[i] = (dy[i] - total) * y[i];
 }
 
+// Rows of halves, in the types in which they lie: through memory as floats they take half as long again.
+template <class H>
+void backward_half_row(const H* dy, const H* y, int64_t n, H* dx) {
+  constexpr int64_t L = kLanes<float>, kStep = 64;
+  // What is behind the last whole step, made up of zeros.
+  const int64_t whole = n / kStep * kStep, left = n - whole;
+  alignas(64) H dy_end[kStep] = {}, y_end[kStep] = {};
+  std::copy_n(dy + whole, left, dy_end);
+  std::copy_n(y + whole, left, y_end);
+  double all = 0;
+  const auto add = [&](const H* a, const H* b, int64_t count) {
+    VectorF sum[2] = {};
+    for (int64_t i = 0; i < count; i += 2 * L)
+      for (int u = 0; u < 2; ++u) sum[u] = fma_vector(widen(a + i + u * L), widen(b + i + u * L), sum[u]);
+    all += static_cast<double>(sum_lanes<float>(sum[0] + sum[1]));
+  };
+  for (int64_t b = 0; b < whole; b += kBlock) add(dy + b, y + b, std::min(kBlock, whole - b));
+  if (left) add(dy_end, y_end, kStep);
+  const VectorF total = broadcast(static_cast<float>(all));
+  const auto give = [&](const H* a, const H* b, H* to) {
+    alignas(64) float made[kStep];
+    for (int64_t i = 0; i < kStep; i += L) store_vector<float>(made + i, (widen(a + i) - total) * widen(b + i));
+    narrow_block<kStep>(to, made);
+  };
+  for (int64_t i = 0; i < whole; i += kStep) give(dy + i, y + i, dx + i);
+  if (left == 0) return;
+  give(dy_end, y_end, dy_end);
+  std::copy_n(dy_end, left, dx + whole);
+}
+
 // dx takes dy's place.
 template <class T>
 void backward_tile(bool log, T* dy, const T* y, int64_t rows, int64_t cols) {
@@ -254,6 +285,13 @@ void softmax_backward_row(int compute, bool log, const void* dy, const void* y, 
   by_type(compute, [&]<class T>() {
     backward_row(log, static_cast<const T*>(dy), static_cast<const T*>(y), n, static_cast<T*>(dx));
   });
+}
+void softmax_backward_half_row(bool bf16, const void* dy, const void* y, int64_t n, void* dx) {
+  const auto row = [&]<class H>(H*) {
+    backward_half_row(static_cast<const H*>(dy), static_cast<const H*>(y), n, static_cast<H*>(dx));
+  };
+  if (bf16) row(static_cast<BFloat16*>(nullptr));
+  else row(static_cast<Half*>(nullptr));
 }
 void softmax_backward_tile(int compute, bool log, void* dy, const void* y, int64_t rows, int64_t cols) {
   by_type(compute, [&]<class T>() { backward_tile(log, static_cast<T*>(dy), static_cast<const T*>(y), rows, cols); });

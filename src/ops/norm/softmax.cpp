@@ -1,4 +1,5 @@
 // Softmax and log-softmax with their gradients.
+#include <algorithm>
 #include <vector>
 
 #include "base/scratch.h"
@@ -35,8 +36,9 @@ Slices slices(int dim, std::initializer_list<TensorView> views) {
 int64_t bytes_of(const TensorView& v) { return static_cast<int64_t>(size_of(v.dtype)); }
 
 // views: inputs, then the output. row(buffers) and tile(buffers, cols) work on the compute type, in place of the first.
+// With as_they_lie row() takes the views' own types: the elements along `dim` lie side by side in all of them.
 template <int N, class Row, class Tile>
-void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile&& tile) {
+void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile&& tile, bool as_they_lie = false) {
   Slices s = N == 2 ? slices(dim, {views[0], views[N - 1]}) : slices(dim, {views[0], views[1], views[N - 1]});
   const KernelTable& table = kernels();
   const int c = static_cast<int>(compute);
@@ -52,7 +54,7 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
   bool direct[N];
   for (int k = 0; k < N; ++k) {
     load[k] = table.load[static_cast<int>(views[k].dtype)][c];
-    direct[k] = views[k].dtype == storage_of(compute) && s.step[k] == 1;
+    direct[k] = as_they_lie || (views[k].dtype == storage_of(compute) && s.step[k] == 1);
   }
   const StoreFn store = table.store[c][static_cast<int>(views[N - 1].dtype)];
   if (rows) {
@@ -71,7 +73,7 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
           for (int k = 0; k < N; ++k) {
             lies[k] = views[k].template as<char>() + (at[k] + i * walk.strides[k][inner]) * bytes_of(views[k]);
             operand[k] = direct[k] ? lies[k] : space + k * group * n * width;
-            next[k] = direct[k] ? walk.strides[k][inner] * width : n * width;
+            next[k] = direct[k] ? walk.strides[k][inner] * bytes_of(views[k]) : n * width;
             if (!direct[k] && k < N - 1) load[k](operand[k], lies[k], s.step[k], some * n);
           }
           for (int64_t r = 0; r < some; ++r) {
@@ -143,6 +145,18 @@ void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& o
     const int c = static_cast<int>(compute);
     const int64_t n = grad.size(d);
     const KernelTable& table = kernels();
+    const TensorView* all[] = {&grad, &output, &out};
+    const bool halves = !log && (out.dtype == DType::Float16 || out.dtype == DType::BFloat16) &&
+                        std::ranges::all_of(all, [&](const TensorView* v) {
+                          return v->dtype == out.dtype && v->rank > 0 && v->stride(d) == 1;
+                        });
+    if (halves) {
+      const bool bf16 = out.dtype == DType::BFloat16;
+      return run<3>(
+          {grad, output, out}, d, compute,
+          [&](void** x) { table.softmax_backward_half_row(bf16, x[0], x[1], n, x[2]); }, [](void*, void*, int64_t) {},
+          true);
+    }
     run<3>(
         {grad, output, out}, d, compute, [&](void** x) { table.softmax_backward_row(c, log, x[0], x[1], n, x[2]); },
         [&](void* dy, void* y, int64_t cols) { table.softmax_backward_tile(c, log, dy, y, n, cols); });
