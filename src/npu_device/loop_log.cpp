@@ -65,7 +65,7 @@ std::string LoopLog::name_of(const Value& iterator) {
 }
 
 LoopLog::Call::Call(LoopLog& log, Library& library, const Body& body, const std::vector<Value>& arguments)
-    : log_(log), name_(body.name), begin_(std::chrono::steady_clock::now()) {
+    : name_(body.name), begin_(std::chrono::steady_clock::now()) {
   if (silent()) return;
   const std::lock_guard lock(log.mutex_);
   Function& function = log.function(library, body);

@@ -26,7 +26,6 @@ class LoopLog {
     void done(const std::string& status);
 
    private:
-    LoopLog& log_;
     const std::string name_;
     const std::chrono::steady_clock::time_point begin_;
     std::vector<std::string> iterators_;

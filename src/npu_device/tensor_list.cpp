@@ -1,5 +1,7 @@
 #include "npu_device/tensor_list.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
