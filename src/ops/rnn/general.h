@@ -57,6 +57,8 @@ struct GeneralRnn {
 
   /// Fills y and the last states, those that have memory. Computes in f32, in f64 where x is DOUBLE.
   void run() const;
+  /// Scratch that it takes for its arrays, in bytes.
+  size_t scratch() const;
 };
 
 }  // namespace updraft

@@ -75,6 +75,7 @@ void layer(Op& op, GeneralRnn l, const Attributes& a, const In& x, const In& w, 
   op.flops(2 * work);
   l.x = *x, l.w = *w, l.r = *r, l.y = *y, l.h_last = *y_h;
   if (y_c) l.c_last = **y_c;
+  op.kernel_scratch(work, [&] { return l.scratch(); });
   op.launch([l = std::move(l)] { l.run(); });
 }
 
