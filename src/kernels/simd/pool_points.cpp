@@ -33,7 +33,7 @@ UPDRAFT_VECTOR_INLINE void max_vectors(const float* x, const Points& p, float* y
       const float* from = x + i * p.line + j * p.column;
       for (int v = 0; v < V; ++v) {
         const VectorF value = load_vector(from + v * kLanes<float>);
-        best[v] = (value > best[v]) | (value != value) ? value : best[v];
+        best[v] = ((value > best[v]) | (value != value)) ? value : best[v];
       }
     }
   for (int v = 0; v < V; ++v) store_vector(y + v * kLanes<float>, best[v]);

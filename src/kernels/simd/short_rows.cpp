@@ -281,8 +281,6 @@ void extreme_cols(int op, DType type, const void* x, int64_t stride, int64_t row
 void running_sums(const float* x, int64_t rows, int64_t n, float* to) {
   using L = Lanes<double>;
   typedef float Floats __attribute__((vector_size(32)));
-  typedef int64_t Places __attribute__((vector_size(64)));
-  constexpr Places kOne = {8, 0, 1, 2, 3, 4, 5, 6}, kTwo = {8, 8, 0, 1, 2, 3, 4, 5}, kFour = {8, 8, 8, 8, 0, 1, 2, 3};
   const L::V none{};  // its zeros are 8 and above
   for (int64_t r = 0; r < rows; ++r, x += n, to += n) {
     double before = 0;
@@ -291,9 +289,9 @@ void running_sums(const float* x, int64_t rows, int64_t n, float* to) {
       Floats some;
       std::memcpy(&some, x + i, sizeof some);
       L::V sum = __builtin_convertvector(some, L::V);
-      sum += __builtin_shuffle(sum, none, kOne);
-      sum += __builtin_shuffle(sum, none, kTwo);
-      sum += __builtin_shuffle(sum, none, kFour);
+      sum += __builtin_shufflevector(sum, none, 8, 0, 1, 2, 3, 4, 5, 6);
+      sum += __builtin_shufflevector(sum, none, 8, 8, 0, 1, 2, 3, 4, 5);
+      sum += __builtin_shufflevector(sum, none, 8, 8, 8, 8, 0, 1, 2, 3);
       sum += before;
       some = __builtin_convertvector(sum, Floats);
       std::memcpy(to + i, &some, sizeof some);
