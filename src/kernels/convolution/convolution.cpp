@@ -303,7 +303,8 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     return finish(dst, add, s);
   }
   const bool whole = set_sum(p, s, type, from.last && to.last, add);
-  if (const auto w = whole && from.last && to.last ? winograd_of(s, src, weight, dst, forward_last(constant)) : std::nullopt;
+  if (const auto w =
+          whole && from.last && to.last ? winograd_of(s, src, weight, dst, forward_last(constant)) : std::nullopt;
       w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
                                   {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
     return s.hard_swish ? finish(dst, nullptr, s) : void();  // one or the other
@@ -389,11 +390,13 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   memory gradient;  // diff_dst as the first primitive took it
   if (diff_weight) {
     const bool product = of_weight;
-    const auto w = winograd_of(s, src, weight, diff_dst), last = winograd_of(s, src, weight, diff_dst, Way::LastFilters);
+    const auto w = winograd_of(s, src, weight, diff_dst),
+               last = winograd_of(s, src, weight, diff_dst, Way::LastFilters);
     std::shared_ptr<const Plan> plan;
     const bool done =
-        !product && ((w && weight_by_winograd(*w, by.view, src, *diff_weight)) ||
-                     (last && winograd::backward_filters_last(*last, by.view.as<float>(), src.as<float>(), *diff_weight)));
+        !product &&
+        ((w && weight_by_winograd(*w, by.view, src, *diff_weight)) ||
+         (last && winograd::backward_filters_last(*last, by.view.as<float>(), src.as<float>(), *diff_weight)));
     if (!product && !done) {
       // In the outer scope: the second primitive may take it, too.
       plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last, taken_apart(s, *diff_weight, type));
@@ -441,8 +444,7 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       to.finish();
       return;
     }
-    if (const auto w =
-            to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, Way::LastInput) : std::nullopt;
+    if (const auto w = to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, Way::LastInput) : std::nullopt;
         w && winograd::backward_input_last(*w, by.view.as<float>(), weight, to.view.as<float>()))
       return;
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last, with.is_apart());
@@ -491,7 +493,8 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   if (!constant && apart) bytes -= dense_bytes(weight, type, false);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last, apart);
   if (whole && src_last && dst_last)
-    if (const auto w = winograd_of(s, src, weight, dst, forward_last(constant)))  // the primitive is there for infinities
+    if (const auto w =
+            winograd_of(s, src, weight, dst, forward_last(constant)))  // the primitive is there for infinities
       bytes += winograd::forward_last_scratch(*w) +
                (constant ? 0 : winograd::filter_bytes_last(*w) + winograd::filter_bytes(*w));
   if (!constant) bytes += plan->weight.scratch_bytes();

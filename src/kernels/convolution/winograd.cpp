@@ -235,7 +235,8 @@ namespace {
 struct TilesLast {
   int64_t high, wide, rows, block_rows;
   /// `sums`: what is added up over the blocks is at the points of the filters.
-  explicit TilesLast(const Shape& s, bool sums = false) : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
+  explicit TilesLast(const Shape& s, bool sums = false)
+      : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
     const int64_t bytes = kPoints * 4 * (s.in_channels + s.out_channels) * wide;
     const int64_t budget = std::max(kBlockBytes, sums ? kPoints * 4 * s.in_channels * s.out_channels : 0);
     const int64_t blocks = std::max<int64_t>(1, (rows * bytes + budget / 2) / budget);
@@ -426,8 +427,7 @@ bool backward_filters_last(const Shape& s, const float* grad_out, const float* i
   const TensorView sum = filters_last(points, s);
   for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
     const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
-    transform_images(tiles, begin, end,
-                     {in, s.in[0], s.in[1], s.padding[0], s.padding[1], tiles.wide, s.in_channels},
+    transform_images(tiles, begin, end, {in, s.in[0], s.in[1], s.padding[0], s.padding[1], tiles.wide, s.in_channels},
                      kernels().winograd_input_last, inputs);
     transform_images(tiles, begin, end, {grad_out, s.out[0], s.out[1], 0, 0, tiles.wide, s.out_channels},
                      kernels().winograd_gradient_last, outputs);
@@ -453,9 +453,9 @@ size_t backward_filters_last_scratch(const Shape& s, const TensorView& grad_filt
   size_t product = 0;
   for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
     const int64_t rows = std::min(tiles.rows - begin, tiles.block_rows);
-    product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows).transpose(1, 2),
-                                               tiles.view(nullptr, s.out_channels, rows), sum,
-                                               {.beta = begin ? 1.0 : 0.0}));
+    product =
+        std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows).transpose(1, 2),
+                                         tiles.view(nullptr, s.out_channels, rows), sum, {.beta = begin ? 1.0 : 0.0}));
   }
   const size_t taps = scratch_size(sizeof(float) * static_cast<size_t>(9 * s.in_channels * s.out_channels));
   return filter_bytes_last(s) + tiles.bytes(s.in_channels) + tiles.bytes(s.out_channels) +

@@ -61,8 +61,8 @@ size_t forward_last_scratch(const Shape& s);
 bool pays_backward_last(const Shape& s);
 bool backward_input_last(const Shape& s, const float* grad_out, const TensorView& filters, float* grad_in);
 size_t backward_input_last_scratch(const Shape& s);
-/// The gradient of the filters, as backward_filters(); `grad_filters` [out_channels, in_channels, 3, 3] with any strides
-/// and of any type. Those that lie as [3, 3, in_channels, out_channels] are written where they are.
+/// The gradient of the filters, as backward_filters(); `grad_filters` [out_channels, in_channels, 3, 3] with any
+/// strides and of any type. Those that lie as [3, 3, in_channels, out_channels] are written where they are.
 bool pays_filters_last(const Shape& s);
 bool backward_filters_last(const Shape& s, const float* grad_out, const float* in, const TensorView& grad_filters);
 size_t backward_filters_last_scratch(const Shape& s, const TensorView& grad_filters);

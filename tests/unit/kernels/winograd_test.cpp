@@ -111,8 +111,7 @@ TEST_P(WinogradFilters, GivesTheSums) {
   const int64_t dims[] = {c_.out, c_.in, kSize, kSize}, apart[] = {kSize, kSize, c_.in, c_.out};
   Floats plain(w_.size(), -1), turned(w_.size(), -1), direct(w_.size());
   const TensorView as_given = TensorView::contiguous(plain.data(), DType::Float, dims, 4),
-                   taps_apart =
-                       permute(TensorView::contiguous(turned.data(), DType::Float, apart, 4), {3, 2, 0, 1}),
+                   taps_apart = permute(TensorView::contiguous(turned.data(), DType::Float, apart, 4), {3, 2, 0, 1}),
                    by_sums = TensorView::contiguous(direct.data(), DType::Float, dims, 4);
   convolution_backward(s, grad, in, as_given, nullptr, &as_given, nullptr);
   convolution_backward(s, grad, in, taps_apart, nullptr, &taps_apart, nullptr);
