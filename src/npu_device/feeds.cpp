@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/channel.h"
+#include "base/signals_blocked.h"
 #include "npu_device/host_operator.h"
 
 namespace updraft::npu_device {
@@ -78,6 +79,7 @@ class Feeds::Feed {
         tensor_(iterator_.host),
         left_(batches),
         cancel_(tf().TFE_NewCancellationManager()) {
+    const SignalsBlocked blocked;
     thread_ = std::thread([this, &handles, &def, tensors, batches, keeps = std::move(keeps)] {
       read(handles, def, tensors, batches);
       channel_.stop();

@@ -108,10 +108,18 @@ void LoopLog::set_loop_size(int64_t size, bool told) {
   told_ = told;
 }
 
+void LoopLog::add_source() {
+  if (silent()) return;
+  const std::lock_guard lock(mutex_);
+  sources_.push_back(fmt::format("AnonymousMultiDeviceIterator{}", sources_.size()));
+  say(kDevice, 170, fmt::format("Iterator resource provider for {} created", sources_.back()));
+}
+
 void LoopLog::close() {
   const std::lock_guard lock(mutex_);
-  for (const std::string& name : order_)
-    say(kDevice, 180, fmt::format("Stopping iterator resource provider for {}", name));
+  for (const auto* names : {&order_, &sources_})
+    for (const std::string& name : *names)
+      say(kDevice, 180, fmt::format("Stopping iterator resource provider for {}", name));
   for (const std::string& name : order_) say("core/npu_hdc.cpp", 90, fmt::format("Hdc channel {} closed", name));
   say("core/npu_wrapper.cpp", 220, "Stop tensorflow model parser succeed");
   say("core/npu_wrapper.cpp", 225, "Stop graph engine succeed");

@@ -35,6 +35,8 @@ class LoopLog {
 
   /// How many steps a call of a function that loops makes (0: nobody has said), and whether the log has a line of that.
   void set_loop_size(int64_t size, bool told);
+  /// There is an iterator that hands out to those of several devices (of a distribution strategy).
+  void add_source();
   /// The process ends.
   void close();
 
@@ -54,7 +56,7 @@ class LoopLog {
   bool told_ = false;  ///< the log has the line about the size
   std::map<std::string, Function> functions_;
   std::map<std::string, std::string> names_;  ///< of iterators, by what TensorFlow says of the resource
-  std::vector<std::string> order_;
+  std::vector<std::string> order_, sources_;
 };
 
 }  // namespace updraft::npu_device

@@ -207,6 +207,11 @@ extern "C" __attribute__((visibility("default"))) void updraft_npu_device_loop_s
   if (g_runtime) g_runtime->loop_log().set_loop_size(size, told != 0);
 }
 
+/// There is an iterator for several devices.
+extern "C" __attribute__((visibility("default"))) void updraft_npu_device_multi_device_iterator() {
+  if (g_runtime) g_runtime->loop_log().add_source();
+}
+
 /// How the device treats results that are too large: 0 saturation, 1 INF_NAN, -1 as it does. Returns what holds then,
 /// -1 where no device is open, -2 for a product that saturates alone.
 extern "C" __attribute__((visibility("default"))) int32_t updraft_npu_device_saturation(int32_t mode) {

@@ -1,5 +1,7 @@
 """Iterators are read by threads of their own, ahead of the steps of a loop that takes their batches: what that changes, and what it must not."""
 
+import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -268,6 +270,29 @@ def test_a_data_set_that_forks_workers_feeds_a_loop():
 
     data = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.float32))
     assert add_up(iter(data), tf.constant(32), -1.0).numpy() == sum(range(32))
+
+
+def out_of_reach():
+    """Threads of this process that neither Ctrl-C nor another signal of a program reaches."""
+    wanted = sum(1 << (n - 1) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1))
+    status = {task: (task / "status").read_text() for task in pathlib.Path("/proc/self/task").iterdir()}
+    return {task.name for task, text in status.items() if int(text.split("SigBlk:")[1].split()[0], 16) & wanted == wanted}
+
+
+def test_signals_are_for_the_threads_of_the_program():
+    seen = []
+
+    def look(x):
+        seen.append(out_of_reach())
+        return x
+
+    data = tf.data.Dataset.range(8, output_type=tf.float32).map(lambda x: tf.ensure_shape(tf.numpy_function(look, [x], tf.float32), []))
+    for _ in range(3):  # all other threads are there then
+        add_up(iter(data), tf.constant(8), -1.0)
+    seen.clear()
+    before = out_of_reach()
+    add_up(iter(data), tf.constant(8), -1.0)
+    assert any(threads - before for threads in seen)
 
 
 PROGRAM = """

@@ -91,3 +91,20 @@ print(total.numpy())
     # a loop that makes another number of steps does what its condition says, and the log says so
     assert "Iterator resource AnonymousIterator1 consume 3 times done with status OK" in texts
     assert "The loop made 3 steps, and the npu loop size is 5: set both alike" in texts
+
+
+def test_the_log_of_a_strategy(tmp_path):
+    """Its data come by an iterator for several devices, from which that of the device is fed."""
+    lines, out = lines_of(tmp_path, """
+strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+iterator = iter(strategy.experimental_distribute_dataset(data))
+npu.set_npu_loop_size(4)
+loop_fn(iterator, tf.constant(4))
+print(total.numpy())
+""")
+    assert out == ["6.0"]
+    texts = [t for _, t in lines]
+    wanted = ["Iterator resource provider for AnonymousMultiDeviceIterator0 created", "Iterator resource provider for AnonymousIterator0 created",
+              "Start consume iterator resource AnonymousIterator0 4 times", "Stopping iterator resource provider for AnonymousIterator0",
+              "Stopping iterator resource provider for AnonymousMultiDeviceIterator0", "Hdc channel AnonymousIterator0 closed"]
+    assert [t for t in texts if t in wanted] == wanted

@@ -124,11 +124,12 @@ def test_by_hand(tmp_path, data, reference):
     np.testing.assert_allclose(losses, reference[0], rtol=5e-4)
     alike(learned(folder, "npu")[1], reference[1])
     assert len(losses) == STEPS // LOOP
-    lines = ["Npu device instance /job:localhost/replica:0/task:0/device:NPU:0 created", "Iterator resource provider for AnonymousIterator0 created",
+    lines = ["Npu device instance /job:localhost/replica:0/task:0/device:NPU:0 created",
+             "Iterator resource provider for AnonymousMultiDeviceIterator0 created", "Iterator resource provider for AnonymousIterator0 created",
              "Hdc channel for iterator resource AnonymousIterator0 to device [0] created", "can loop: true", "Set npu loop size to %d" % LOOP,
              "Start consume iterator resource AnonymousIterator0 %d times" % LOOP, "pin to cpu, loop size %d" % LOOP,
              "Iterator resource AnonymousIterator0 consume %d times done with status OK" % LOOP, "Stopping iterator resource provider for AnonymousIterator0",
-             "Hdc channel AnonymousIterator0 closed", "Stop tensorflow model parser succeed", "Stop graph engine succeed"]
+             "Stopping iterator resource provider for AnonymousMultiDeviceIterator0", "Hdc channel AnonymousIterator0 closed", "Stop tensorflow model parser succeed", "Stop graph engine succeed"]
     places = [text.find(line) for line in lines]
     assert -1 not in places and places == sorted(places), list(zip(lines, places))
     assert text.count("consume %d times done with status OK" % LOOP) == STEPS // LOOP

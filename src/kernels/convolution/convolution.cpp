@@ -28,6 +28,11 @@ using namespace convolution_plan;
 // How a tensor will lie when the convolution takes it: channels-last, or plain, as it is or in a dense copy.
 bool taken_last(const TensorView& v, DType type) { return v.dtype == type && !v.is_contiguous() && channels_last(v); }
 
+// Filters that a primitive takes, or gives, as TensorFlow has them.
+bool taken_apart(const ConvolutionShape& s, const TensorView& v, DType type) {
+  return s.groups == 1 && v.dtype == type && !v.is_contiguous() && taps_outermost(v);
+}
+
 // What Dense and Result take for a tensor.
 size_t dense_bytes(const TensorView& v, DType type, bool allow_last = true) {
   if ((v.dtype == type && v.is_contiguous()) || (allow_last && taken_last(v, type))) return 0;
@@ -51,9 +56,9 @@ struct Dense {
 struct Result {
   TensorView view, to;
   bool last = false;
-  Result(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true)
+  Result(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true, bool as_it_lies = false)
       : view(v), to(v), last(allow_last && taken_last(v, type)) {
-    if (dense_bytes(v, type, allow_last) == 0) return;
+    if (as_it_lies || dense_bytes(v, type, allow_last) == 0) return;
     view = TensorView::contiguous(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims, v.rank);
   }
   void finish() const {
@@ -65,8 +70,11 @@ struct Result {
 // or from the forms of a constant one.
 class Weight {
  public:
-  Weight(const TensorView& v, DType type, ConstantOperand* constant, ScratchScope& scratch)
-      : view_(v), type_(type), constant_(constant), scratch_(scratch) {}
+  Weight(const ConvolutionShape& s, const TensorView& v, DType type, ConstantOperand* constant, ScratchScope& scratch)
+      : view_(v), type_(type), constant_(constant), scratch_(scratch), apart_(taken_apart(s, v, type)) {}
+
+  /// Whether the plan whose operand take() gets is one for such filters.
+  bool is_apart() const { return apart_; }
 
   TensorView dense() {
     if (!constant_ || is_dense()) return Dense(view_, type_, scratch_, false).view;
@@ -82,11 +90,13 @@ class Weight {
       pack_outputs(view_, block, static_cast<float*>(to.get_data_handle()));
       return to;
     }
-    if (!constant_ || (!operand.reorder && is_dense()))
-      return operand.take(Dense(view_, type_, scratch_, false).view.data, scratch_);
+    const auto data = [&](ScratchScope& scratch) {
+      return apart_ ? view_.data : Dense(view_, type_, scratch, false).view.data;
+    };
+    if (!constant_ || (!operand.reorder && (is_dense() || apart_))) return operand.take(data(scratch_), scratch_);
     form_ = constant_->form(view_, operand.inner, [&](std::byte* to) {
       ScratchScope scratch;
-      if (operand.reorder) operand.reorder->run(Dense(view_, type_, scratch, false).view.data, to);
+      if (operand.reorder) operand.reorder->run(data(scratch), to);
       else gather_to(to, type_, view_);
     });
     return {operand.inner, onednn::engine(), const_cast<std::byte*>(form_.get())};
@@ -122,6 +132,7 @@ class Weight {
   const DType type_;
   ConstantOperand* const constant_;
   ScratchScope& scratch_;
+  const bool apart_;
   ConstantOperand::Form form_;  // held while the weight is used
 };
 
@@ -176,11 +187,23 @@ TensorView matrices(const TensorView& v) {
 }
 TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]}); }
 
+enum class Way : uint8_t { Plain, Last, LastPrepared, LastInput, LastFilters };
+bool pays(const winograd::Shape& w, Way way) {
+  switch (way) {
+    case Way::Plain: return winograd::pays(w);
+    case Way::Last:
+    case Way::LastPrepared: return winograd::pays_last(w, way == Way::LastPrepared);
+    case Way::LastInput: return winograd::pays_backward_last(w);
+    case Way::LastFilters: return winograd::pays_filters_last(w);
+  }
+  return false;
+}
+
 // Winograd's algorithm, where it takes the convolution, is expected to pay, and may be used: its results are rounded
 // more often than direct sums, which the caller allows or does not see in half precision.
 std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
-                                           const TensorView& dst, bool last = false, bool prepared = false,
-                                           bool gradient = false) {
+                                           const TensorView& dst, Way way = Way::Plain) {
+  const bool last = way != Way::Plain;
   const bool half = src.dtype != DType::Float && weight.dtype != DType::Float && dst.dtype != DType::Float;
   if (!(s.reduced || half) || s.spatial != 2 || s.groups != 1) return {};
   if (compute_type(src, weight, dst) != DType::Float || taken_last(src, DType::Float) != last ||
@@ -194,10 +217,10 @@ std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const Tens
     w.padding[d] = s.padding[d];
     if (w.out[d] > w.in[d] + 2) return {};
   }
-  if (!(!last ? winograd::pays(w) : gradient ? winograd::pays_backward_last(w) : winograd::pays_last(w, prepared)))
-    return {};
-  return w;
+  return pays(w, way) ? std::optional(w) : std::nullopt;
 }
+
+Way forward_last(bool prepared) { return prepared ? Way::LastPrepared : Way::Last; }
 
 // Channels of a dense copy of a vector.
 float* channels_in_float(const TensorView* v, ScratchScope& scratch) {
@@ -265,14 +288,14 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   if (!bias && !factor && !taken_last(src, type) && !taken_last(dst, type) && pointwise(s, src, weight, dst)) {
     const DType taken = product_type(type, src, weight, dst);
     const Dense from(src, taken, scratch, false);
-    Weight by(weight, taken, constant, scratch);
+    Weight by(s, weight, taken, constant, scratch);
     const Result to(dst, taken, scratch, false);
     matmul(matrix(by.dense()), matrices(from.view), matrices(to.view));
     to.finish();
     return finish(dst, add, s);
   }
   const Dense from(src, type, scratch);
-  Weight by(weight, type, constant, scratch);
+  Weight by(s, weight, type, constant, scratch);
   const Result to(dst, type, scratch);
   if (const auto w = factor ? std::nullopt : winograd_of(s, src, weight, dst);
       w && winograd::forward(*w, from.view.as<float>(), by.points(*w), wide, to.view.as<float>())) {
@@ -280,11 +303,12 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     return finish(dst, add, s);
   }
   const bool whole = set_sum(p, s, type, from.last && to.last, add);
-  if (const auto w = whole && from.last && to.last ? winograd_of(s, src, weight, dst, true, constant) : std::nullopt;
+  if (const auto w =
+          whole && from.last && to.last ? winograd_of(s, src, weight, dst, forward_last(constant)) : std::nullopt;
       w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
                                   {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
     return s.hard_swish ? finish(dst, nullptr, s) : void();  // one or the other
-  auto plan = plan_of(p, Kind::Forward, from.last, to.last);
+  auto plan = plan_of(p, Kind::Forward, from.last, to.last, by.is_apart());
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
                                        {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
@@ -313,10 +337,10 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   ScratchScope scratch;
   const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
   if (!bias && !tail.factor && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
-    Weight(weight, product_type(type, src, weight, dst), &constant, scratch).dense();
+    Weight(s, weight, product_type(type, src, weight, dst), &constant, scratch).dense();
     return;
   }
-  Weight by(weight, type, &constant, scratch);
+  Weight by(s, weight, type, &constant, scratch);
   // The gradient of src is by Winograd's algorithm, too, but its filters are turned: they are made at each run.
   const auto w = tail.factor ? std::nullopt : winograd_of(s, src, weight, dst);
   if (w && kind == Kind::Forward) by.points(*w);
@@ -324,11 +348,11 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   else {
     const bool whole = kind == Kind::Forward && set_sum(p, s, type, src_last && dst_last, tail.add);
     if (whole && src_last && dst_last)
-      if (const auto last = winograd_of(s, src, weight, dst, true, true)) {
+      if (const auto last = winograd_of(s, src, weight, dst, Way::LastPrepared)) {
         by.points(*last, true);
         return;
       }
-    by.take(plan_of(p, kind, src_last, dst_last)->weight);
+    by.take(plan_of(p, kind, src_last, dst_last, by.is_apart())->weight);
   }
 }
 
@@ -366,17 +390,23 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   memory gradient;  // diff_dst as the first primitive took it
   if (diff_weight) {
     const bool product = of_weight;
-    const auto w = winograd_of(s, src, weight, diff_dst);
+    const auto w = winograd_of(s, src, weight, diff_dst),
+               last = winograd_of(s, src, weight, diff_dst, Way::LastFilters);
     std::shared_ptr<const Plan> plan;
-    if (!product && !(w && weight_by_winograd(*w, by.view, src, *diff_weight))) {
+    const bool done =
+        !product &&
+        ((w && weight_by_winograd(*w, by.view, src, *diff_weight)) ||
+         (last && winograd::backward_filters_last(*last, by.view.as<float>(), src.as<float>(), *diff_weight)));
+    if (!product && !done) {
       // In the outer scope: the second primitive may take it, too.
-      plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last);
+      plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last, taken_apart(s, *diff_weight, type));
       gradient = plan->dst.take(by.view.data, scratch);
     }
     if (product || plan) {
       ScratchScope own;
       const Dense from(src, product ? taken : type, own, !product);
-      const Result to(*diff_weight, product ? taken : type, own, false);
+      const bool apart = plan && taken_apart(s, *diff_weight, type);
+      const Result to(*diff_weight, product ? taken : type, own, false, apart);
       if (product) {
         // The sum over images stays in float.
         const TensorView x = matrices(from.view), g = matrices(by.view);
@@ -401,24 +431,23 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   }
   if (diff_src) {
     if (of_src) {
-      Weight with(weight, taken, constant, scratch);
+      Weight with(s, weight, taken, constant, scratch);
       const Result to(*diff_src, taken, scratch, false);
       matmul(matrix(with.dense()).transpose(0, 1), matrices(by.view), matrices(to.view));
       to.finish();
       return;
     }
-    Weight with(weight, type, constant, scratch);
+    Weight with(s, weight, type, constant, scratch);
     const Result to(*diff_src, type, scratch);
     if (const auto w = winograd_of(s, *diff_src, weight, diff_dst);
         w && winograd::backward_input(*w, by.view.as<float>(), with.dense().as<float>(), to.view.as<float>())) {
       to.finish();
       return;
     }
-    if (const auto w =
-            to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true) : std::nullopt;
+    if (const auto w = to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, Way::LastInput) : std::nullopt;
         w && winograd::backward_input_last(*w, by.view.as<float>(), weight, to.view.as<float>()))
       return;
-    auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);
+    auto plan = plan_of(p, Kind::BackwardData, to.last, by.last, with.is_apart());
     if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, scratch);
     const memory out = plan->src.at_inner(to.view.data, scratch);
     execute(*plan,
@@ -460,9 +489,12 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
     return bytes - of_weight + (constant ? 0 : winograd::filter_bytes(*w)) + std::max(of_weight, run);
   }
   const bool whole = set_sum(p, s, type, src_last && dst_last, tail.add);
-  const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
+  const bool apart = taken_apart(s, weight, type);
+  if (!constant && apart) bytes -= dense_bytes(weight, type, false);
+  const auto plan = plan_of(p, Kind::Forward, src_last, dst_last, apart);
   if (whole && src_last && dst_last)
-    if (const auto w = winograd_of(s, src, weight, dst, true, constant))  // the primitive is there for infinities
+    if (const auto w =
+            winograd_of(s, src, weight, dst, forward_last(constant)))  // the primitive is there for infinities
       bytes += winograd::forward_last_scratch(*w) +
                (constant ? 0 : winograd::filter_bytes_last(*w) + winograd::filter_bytes(*w));
   if (!constant) bytes += plan->weight.scratch_bytes();
@@ -497,10 +529,16 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
     } else if (const auto w = winograd_of(s, src, weight, diff_dst)) {
       of_weight += winograd::backward_filters_scratch(*w);
     } else {
-      const auto plan = plan_of(p, Kind::BackwardWeight, src_last, by_last);
+      size_t last = 0;
+      if (const auto l = winograd_of(s, src, weight, diff_dst, Way::LastFilters))
+        last = winograd::backward_filters_last_scratch(*l, *diff_weight);
+      const bool apart = taken_apart(s, *diff_weight, type);
+      if (apart) of_weight -= dense_bytes(*diff_weight, kept, false);
+      const auto plan = plan_of(p, Kind::BackwardWeight, src_last, by_last, apart);
       gradient = plan->dst.scratch_bytes();
       held = plan->dst.inner;
       of_weight += plan->src.scratch_bytes() + plan->weight.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+      of_weight = std::max(of_weight, last);  // the primitive is there for infinities
     }
   }
   if (diff_src) {
@@ -514,10 +552,12 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
     } else if (const auto w = winograd_of(s, *diff_src, weight, diff_dst)) {
       of_src += winograd::backward_input_scratch(*w);
     } else {
-      if (const auto last = to_last && by_last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true)
+      if (const auto last = to_last && by_last ? winograd_of(s, *diff_src, weight, diff_dst, Way::LastInput)
                                                : std::nullopt)  // the primitive is there for infinities
         of_src += winograd::backward_input_last_scratch(*last);
-      const auto plan = plan_of(p, Kind::BackwardData, to_last, by_last);
+      const bool apart = taken_apart(s, weight, type);
+      if (!constant && apart) of_src -= dense_bytes(weight, kept, false);
+      const auto plan = plan_of(p, Kind::BackwardData, to_last, by_last, apart);
       if (held != plan->dst.inner) of_src += plan->dst.scratch_bytes();
       if (!constant) of_src += plan->weight.scratch_bytes();
       of_src += plan->src.scratch_bytes() + scratch_size(plan->scratchpad.get_size());

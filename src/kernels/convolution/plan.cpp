@@ -5,17 +5,23 @@
 
 namespace updraft::convolution_plan {
 
-bool channels_last(const TensorView& v) {
+namespace {
+/// Dense: one dimension innermost, the other next to it or, with `then_last`, outside of all.
+bool lies_so(const TensorView& v, int innermost, int then, bool then_last) {
   int64_t expected = 1;
   auto next = [&](int d) {
     bool ok = v.dims[d] == 1 || v.strides[d] == expected;
     expected *= v.dims[d];
     return ok;
   };
-  bool ok = next(1);
+  bool ok = next(innermost) && (then_last || next(then));
   for (int d = v.rank - 1; ok && d >= 2; --d) ok = next(d);
-  return ok && next(0);
+  return ok && (!then_last || next(then));
 }
+}  // namespace
+
+bool channels_last(const TensorView& v) { return lies_so(v, 1, 0, true); }
+bool taps_outermost(const TensorView& v) { return lies_so(v, 0, 1, false); }
 
 memory::desc desc_of(const memory::dims& dims, memory::data_type type, bool last) {
   const size_t rank = dims.size();
@@ -30,6 +36,21 @@ memory::desc desc_of(const memory::dims& dims, memory::data_type type, bool last
   if (last) set(0);
   return {dims, type, strides};
 }
+
+namespace {
+memory::desc desc_of_filters(const memory::dims& dims, memory::data_type type, bool apart) {
+  if (!apart) return desc_of(dims, type, false);
+  memory::dims strides(dims.size());
+  strides[0] = 1;
+  strides[1] = dims[0];
+  int64_t step = dims[0] * dims[1];
+  for (size_t d = dims.size(); d-- > 2;) {
+    strides[d] = step;
+    step *= dims[d];
+  }
+  return {dims, type, strides};
+}
+}  // namespace
 
 Problem problem_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst,
                    memory::data_type type) {
@@ -70,13 +91,13 @@ bool lies_both_ways(const memory::dims& dims) {
 }
 }  // namespace
 
-std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
+std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last, bool apart) {
   src_last = src_last || (dst_last && lies_both_ways(p.src));
   dst_last = dst_last || (src_last && lies_both_ways(p.dst));
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.hard_swish, p.src.size(),
-          p.weight.size());
+  key.add(kind, p.type, src_last, dst_last, apart, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.hard_swish,
+          p.src.size(), p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
   return cache->get(key, [&] {
@@ -112,7 +133,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
     };
     Plan plan;
     const memory::desc outer_src = desc_of(p.src, p.type, src_last), outer_dst = desc_of(p.dst, p.type, dst_last),
-                       outer_weight = desc_of(p.weight, p.type, false);
+                       outer_weight = desc_of_filters(p.weight, p.type, apart);
     plan.bias = bias;
     if (kind == Kind::Forward) {
       auto pd = forward(dnnl::prop_kind::forward_training);

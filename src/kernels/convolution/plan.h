@@ -32,6 +32,8 @@ Problem problem_of(const ConvolutionShape& s, const TensorView& src, const Tenso
 bool channels_last(const TensorView& v);
 /// Dense, plain or with the channels innermost.
 memory::desc desc_of(const memory::dims& dims, memory::data_type type, bool last);
+/// Filters [O, C, ...] that lie as [..., C, O], dense: as TensorFlow has them.
+bool taps_outermost(const TensorView& v);
 /// A number for each channel of the result.
 memory::desc by_channel(const Problem& p);
 
@@ -67,8 +69,9 @@ struct Plan {
   memory::desc bias, scratchpad;
 };
 
-/// The primitive of a problem, for images that lie with their channels innermost or not.
-std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last);
+/// The primitive of a problem, for images that lie with their channels innermost or not; `apart`: the filters lie as
+/// taps_outermost() says, else plain.
+std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last, bool apart = false);
 void execute(const Plan& plan, std::unordered_map<int, memory> args);
 
 }  // namespace updraft::convolution_plan

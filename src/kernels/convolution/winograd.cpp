@@ -9,6 +9,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft::winograd {
 namespace {
@@ -233,9 +234,12 @@ namespace {
 // The rows of tiles of all images, and the blocks of them that are carried through the three steps together.
 struct TilesLast {
   int64_t high, wide, rows, block_rows;
-  explicit TilesLast(const Shape& s) : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
+  /// `sums`: what is added up over the blocks is at the points of the filters.
+  explicit TilesLast(const Shape& s, bool sums = false)
+      : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
     const int64_t bytes = kPoints * 4 * (s.in_channels + s.out_channels) * wide;
-    const int64_t blocks = std::max<int64_t>(1, (rows * bytes + kBlockBytes / 2) / kBlockBytes);
+    const int64_t budget = std::max(kBlockBytes, sums ? kPoints * 4 * s.in_channels * s.out_channels : 0);
+    const int64_t blocks = std::max<int64_t>(1, (rows * bytes + budget / 2) / budget);
     // Filters that are larger than the cache are read again for each block: at least 64 tiles take them.
     block_rows = std::min(rows, std::max((rows + blocks - 1) / blocks, (63 + wide) / wide));
   }
@@ -258,6 +262,13 @@ TensorView filters_last(float* points, const Shape& s) {
   TensorView v = TensorView::contiguous(points, DType::Float, dims, 3);
   v.strides[0] = point_step(s.in_channels * s.out_channels);
   return v;
+}
+
+/// [out_channels, in_channels, 3, 3] that lies as [3, 3, in_channels, out_channels].
+bool taps_apart(const Shape& s, const TensorView& filters) {
+  const int64_t count = s.in_channels * s.out_channels;
+  return filters.dtype == DType::Float && filters.strides[0] == 1 && filters.strides[1] == s.out_channels &&
+         filters.strides[2] == 3 * count && filters.strides[3] == count;
 }
 
 /// Sixteen filters side by side.
@@ -291,10 +302,8 @@ size_t filter_bytes_last(const Shape& s) {
 }
 
 bool transform_filters_last(const Shape& s, const TensorView& filters, float* to) {
-  const int64_t in = s.in_channels, out = s.out_channels, count = in * out;
-  if (filters.dtype != DType::Float || count % 16 || filters.strides[0] != 1 || filters.strides[1] != out ||
-      filters.strides[2] != 3 * count || filters.strides[3] != count)
-    return false;
+  const int64_t count = s.in_channels * s.out_channels;
+  if (count % 16 || !taps_apart(s, filters)) return false;
   const auto* from = filters.as<const float>();
   parallel_for(count / 16, 64, [&](int64_t begin, int64_t end) {
     for (int64_t at = 16 * begin; at < 16 * end; at += 16) {
@@ -327,22 +336,31 @@ void transform_filters_last(const Shape& s, const float* filters, float* to) {
 
 namespace {
 
+/// Rows [begin, end) of the tiles of images [N, ..., channels] to their points [36, tiles, channels].
+void transform_images(const TilesLast& tiles, int64_t begin, int64_t end, const WinogradImage& images,
+                      void (*transform)(const WinogradImage&, int64_t, float*, int64_t), float* to) {
+  const int64_t image = images.height * images.width * images.channels;
+  parallel_for(end - begin, 1, [&](int64_t first, int64_t last) {
+    WinogradImage of = images;
+    for (int64_t r = begin + first; r < begin + last; ++r) {
+      of.data = images.data + r / tiles.high * image;
+      transform(of, r % tiles.high, to + (r - begin) * tiles.wide * images.channels, tiles.step(images.channels));
+    }
+  });
+}
+
 /// `filters` [36, in_channels, out_channels]; s is of this convolution.
 bool convolve_last(const Shape& s, const float* in, const TensorView& filters, const Tail& tail, float* out) {
   const TilesLast tiles(s);
   ScratchScope scratch;
   auto* before = static_cast<float*>(scratch.take(tiles.bytes(s.in_channels)));
   auto* after = static_cast<float*>(scratch.take(tiles.bytes(s.out_channels)));
-  const int64_t from_image = s.in[0] * s.in[1] * s.in_channels, to_image = s.out[0] * s.out[1] * s.out_channels;
+  const WinogradImage images{in, s.in[0], s.in[1], s.padding[0], s.padding[1], tiles.wide, s.in_channels};
+  const int64_t to_image = s.out[0] * s.out[1] * s.out_channels;
   std::atomic<bool> finite = true;
   for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
     const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
-    parallel_for(end - begin, 1, [&](int64_t first, int64_t last) {
-      for (int64_t r = begin + first; r < begin + last; ++r)
-        kernels().winograd_input_last(
-            {in + r / tiles.high * from_image, s.in[0], s.in[1], s.padding[0], s.padding[1], tiles.wide, s.in_channels},
-            r % tiles.high, before + (r - begin) * tiles.wide * s.in_channels, tiles.step(s.in_channels));
-    });
+    transform_images(tiles, begin, end, images, kernels().winograd_input_last, before);
     matmul(tiles.view(before, s.in_channels, end - begin), filters, tiles.view(after, s.out_channels, end - begin));
     parallel_for(end - begin, 1, [&](int64_t first, int64_t last) {
       for (int64_t r = begin + first; r < begin + last; ++r) {
@@ -393,6 +411,55 @@ size_t backward_input_last_scratch(const Shape& s) {
   const size_t product = convolve_last_scratch(turned(s), filter_view(nullptr, s.out_channels, s.in_channels));
   const size_t dense = scratch_size(sizeof(float) * static_cast<size_t>(9 * s.in_channels * s.out_channels));
   return filter_bytes(s) + std::max(dense, product);
+}
+
+bool pays_filters_last(const Shape& s) { return pays_last(s, false); }
+
+bool backward_filters_last(const Shape& s, const float* grad_out, const float* in, const TensorView& grad_filters) {
+  const TilesLast tiles(s, true);
+  const int64_t count = s.in_channels * s.out_channels;
+  ScratchScope scratch;
+  auto* points = static_cast<float*>(scratch.take(filter_bytes_last(s)));
+  auto* inputs = static_cast<float*>(scratch.take(tiles.bytes(s.in_channels)));
+  auto* outputs = static_cast<float*>(scratch.take(tiles.bytes(s.out_channels)));
+  const bool in_place = taps_apart(s, grad_filters);
+  float* taps = in_place ? grad_filters.as<float>() : scratch.take<float>(static_cast<size_t>(9 * count));
+  const TensorView sum = filters_last(points, s);
+  for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
+    const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
+    transform_images(tiles, begin, end, {in, s.in[0], s.in[1], s.padding[0], s.padding[1], tiles.wide, s.in_channels},
+                     kernels().winograd_input_last, inputs);
+    transform_images(tiles, begin, end, {grad_out, s.out[0], s.out[1], 0, 0, tiles.wide, s.out_channels},
+                     kernels().winograd_gradient_last, outputs);
+    matmul(tiles.view(inputs, s.in_channels, end - begin).transpose(1, 2),
+           tiles.view(outputs, s.out_channels, end - begin), sum, {.beta = begin ? 1.0 : 0.0});
+  }
+  std::atomic<bool> finite = true;
+  parallel_for(count / 16, 64, [&](int64_t first, int64_t last) {
+    if (!kernels().winograd_filter_gradient_last(points + 16 * first, point_step(count), 16 * (last - first),
+                                                 taps + 16 * first, count))
+      finite.store(false, std::memory_order_relaxed);
+  });
+  if (finite && !in_place) {
+    const int64_t dims[] = {3, 3, s.in_channels, s.out_channels};
+    copy_elements(grad_filters, permute(TensorView::contiguous(taps, DType::Float, dims, 4), {3, 2, 0, 1}));
+  }
+  return finite;
+}
+
+size_t backward_filters_last_scratch(const Shape& s, const TensorView& grad_filters) {
+  const TilesLast tiles(s, true);
+  const TensorView sum = filters_last(nullptr, s);
+  size_t product = 0;
+  for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
+    const int64_t rows = std::min(tiles.rows - begin, tiles.block_rows);
+    product =
+        std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows).transpose(1, 2),
+                                         tiles.view(nullptr, s.out_channels, rows), sum, {.beta = begin ? 1.0 : 0.0}));
+  }
+  const size_t taps = scratch_size(sizeof(float) * static_cast<size_t>(9 * s.in_channels * s.out_channels));
+  return filter_bytes_last(s) + tiles.bytes(s.in_channels) + tiles.bytes(s.out_channels) +
+         (taps_apart(s, grad_filters) ? 0 : taps) + product;
 }
 
 }  // namespace updraft::winograd

@@ -1,6 +1,6 @@
 // Two-dimensional convolutions with 3x3 filters and stride 1 by Winograd's F(4x4, 3x3): a tile of 4x4 results takes 36
 // products instead of 144, which are 36 products of matrices over all tiles and channels. Forward and both gradients,
-// on plain [N, C, H, W] arrays of float; forward on [N, H, W, C], too.
+// on plain [N, C, H, W] arrays of float, and on [N, H, W, C].
 //
 // The result is rounded more often than a direct sum: its error is some 2 to 3 times that of direct sums (about 1e-6 of
 // the result's size). Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308.
@@ -39,7 +39,7 @@ size_t forward_scratch(const Shape& s);
 size_t backward_input_scratch(const Shape& s);
 size_t backward_filters_scratch(const Shape& s);
 
-/// --- forward and the gradient of the input with the channels innermost: numbers of channels are multiples of 16 ---
+/// --- the three with the channels innermost: numbers of channels are multiples of 16 ---
 /// What follows the sums: times scale, plus bias (each of out_channels), plus add (as out), the positive part. Null:
 /// none.
 struct Tail {
@@ -61,5 +61,10 @@ size_t forward_last_scratch(const Shape& s);
 bool pays_backward_last(const Shape& s);
 bool backward_input_last(const Shape& s, const float* grad_out, const TensorView& filters, float* grad_in);
 size_t backward_input_last_scratch(const Shape& s);
+/// The gradient of the filters, as backward_filters(); `grad_filters` [out_channels, in_channels, 3, 3] with any
+/// strides and of any type. Those that lie as [3, 3, in_channels, out_channels] are written where they are.
+bool pays_filters_last(const Shape& s);
+bool backward_filters_last(const Shape& s, const float* grad_out, const float* in, const TensorView& grad_filters);
+size_t backward_filters_last_scratch(const Shape& s, const TensorView& grad_filters);
 
 }  // namespace updraft::winograd

@@ -181,6 +181,35 @@ void points_of(const WinogradPlane& plane, int64_t first, int64_t tile_rows, flo
     }
 }
 
+template <class Transform>
+void points_of_image(const WinogradImage& image, int64_t row, float* to, int64_t step) {
+  constexpr int kTake = Transform::kTake;
+  const int64_t y = 4 * row - image.top, line = image.width * image.channels;
+  for (int64_t t = 0; t < image.tiles; ++t) {
+    const int64_t x = 4 * t - image.left;
+    const bool inside = y >= 0 && x >= 0 && y + kTake <= image.height && x + kTake <= image.width;
+    for (int64_t c = 0; c < image.channels; c += L) {
+      VectorF half[kTake][6];
+      for (int64_t i = 0; i < kTake; ++i) {
+        VectorF d[kTake];
+        const float* from = image.data + (y + i) * line + x * image.channels + c;
+        for (int64_t j = 0; j < kTake; ++j) {
+          const bool there = inside || (y + i >= 0 && y + i < image.height && x + j >= 0 && x + j < image.width);
+          d[j] = there ? load_vector<float>(from + j * image.channels) : VectorF{};
+        }
+        Transform::apply(d, half[i]);
+      }
+      float* at = to + t * image.channels + c;
+      for (int64_t j = 0; j < kPoints; ++j) {
+        VectorF d[kTake], points[6];
+        for (int i = 0; i < kTake; ++i) d[i] = half[i][j];
+        Transform::apply(d, points);
+        for (int64_t i = 0; i < kPoints; ++i) store_vector<float>(at + (i * kPoints + j) * step, points[i]);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 /// Tile rows [first, first + tile_rows) of an input plane: to[point * step + tile].
@@ -227,30 +256,12 @@ bool winograd_output(const float* from, int64_t step, int64_t first, int64_t til
 
 /// A row of tiles of an image with the channels innermost: to[point * step + tile * channels + channel].
 void winograd_input_last(const WinogradImage& image, int64_t row, float* to, int64_t step) {
-  const int64_t y = 4 * row - image.top, line = image.width * image.channels;
-  for (int64_t t = 0; t < image.tiles; ++t) {
-    const int64_t x = 4 * t - image.left;
-    const bool inside = y >= 0 && x >= 0 && y + 6 <= image.height && x + 6 <= image.width;
-    for (int64_t c = 0; c < image.channels; c += L) {
-      VectorF half[6][6];
-      for (int64_t i = 0; i < 6; ++i) {
-        VectorF d[6];
-        const float* from = image.data + (y + i) * line + x * image.channels + c;
-        for (int64_t j = 0; j < 6; ++j) {
-          const bool there = inside || (y + i >= 0 && y + i < image.height && x + j >= 0 && x + j < image.width);
-          d[j] = there ? load_vector<float>(from + j * image.channels) : VectorF{};
-        }
-        Input::apply(d, half[i]);
-      }
-      float* at = to + t * image.channels + c;
-      for (int64_t j = 0; j < kPoints; ++j) {
-        VectorF d[6], points[6];
-        for (int i = 0; i < 6; ++i) d[i] = half[i][j];
-        Input::apply(d, points);
-        for (int64_t i = 0; i < kPoints; ++i) store_vector<float>(at + (i * kPoints + j) * step, points[i]);
-      }
-    }
-  }
+  points_of_image<Input>(image, row, to, step);
+}
+
+/// The same of the gradient of an output image, for the gradient of the filters.
+void winograd_gradient_last(const WinogradImage& image, int64_t row, float* to, int64_t step) {
+  points_of_image<Gradient>(image, row, to, step);
 }
 
 /// Back from the points of a row of tiles. False: not all results are finite.
@@ -335,6 +346,29 @@ bool winograd_filter_gradient(const float* from, int64_t step, int64_t channels,
     }
     for (int64_t i = 0; i < n; ++i)
       for (int k = 0; k < 9; ++k) filters[(c + i) * 9 + k] = lanes[k][i];
+  }
+  return all_finite(seen);
+}
+
+/// The gradient of `count` filters, whole vectors, whose taps lie apart: filters[tap * tap_step + filter].
+bool winograd_filter_gradient_last(const float* from, int64_t step, int64_t count, float* filters, int64_t tap_step) {
+  VectorF seen{};
+  for (int64_t c = 0; c < count; c += L) {
+    VectorF half[3][6];
+    for (int64_t j = 0; j < kPoints; ++j) {
+      VectorF m[6], g[3];
+      for (int64_t i = 0; i < kPoints; ++i) m[i] = load_vector<float>(from + (i * kPoints + j) * step + c);
+      to_filter(m, g);
+      for (int i = 0; i < 3; ++i) half[i][j] = g[i];
+    }
+    for (int64_t y = 0; y < 3; ++y) {
+      VectorF g[3];
+      to_filter(half[y], g);
+      for (int64_t x = 0; x < 3; ++x) {
+        store_vector<float>(filters + (3 * y + x) * tap_step + c, g[x]);
+        seen = fma_vector(g[x], VectorF{}, seen);
+      }
+    }
   }
   return all_finite(seen);
 }

@@ -5,8 +5,13 @@
 #include <cmath>
 #include <vector>
 
+#include "base/parallel.h"
+#include "base/scratch.h"
 #include "images.h"
+#include "kernels/constant_operand.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/pipeline.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -66,6 +71,53 @@ TEST_P(ConvolutionLast, GivesTheSumsWithWhatFollows) {
         worst = std::max(worst, std::abs(static_cast<double>(result[at]) - sum) / std::sqrt(size));
       }
     EXPECT_LE(worst, 1e-5);
+  }
+}
+
+// Filters that lie as TensorFlow has them go to the same primitives, without a copy in between.
+TEST_P(ConvolutionLast, FiltersLieInAnyOrder) {
+  const Case c = GetParam();
+  ConvolutionShape s;
+  s.spatial = 2;
+  s.stride[0] = s.stride[1] = c.stride;
+  s.padding[0] = c.high / 2;
+  s.padding[1] = c.wide / 2;
+  const int64_t rows = convolution_size(s, 0, c.height, c.high, 0),
+                columns = convolution_size(s, 1, c.width, c.wide, 0);
+  const Floats x = random_floats(c.n * c.in * c.height * c.width, 1),
+               g = random_floats(c.n * c.out * rows * columns, 2);
+  Floats w = random_floats(c.out * c.in * c.high * c.wide, 3), v(w.size());
+  const int64_t dims[] = {c.out, c.in, c.high, c.wide}, apart[] = {c.high, c.wide, c.in, c.out};
+  const TensorView plain = TensorView::contiguous(w.data(), DType::Float, dims, 4),
+                   turned = permute(TensorView::contiguous(v.data(), DType::Float, apart, 4), {3, 2, 0, 1}),
+                   in = channels_innermost(x, c.n, c.in, c.height, c.width),
+                   grad = channels_innermost(g, c.n, c.out, rows, columns);
+  copy_elements(turned, plain);
+  std::vector<Floats> found;
+  for (const TensorView& weight : {plain, turned}) {
+    Floats out(g.size(), -1), kept(g.size(), -1), to_in(x.size(), -1), to_weight(w.size(), -1);
+    const TensorView result = channels_innermost(out, c.n, c.out, rows, columns),
+                     of_kept = channels_innermost(kept, c.n, c.out, rows, columns),
+                     grad_in = channels_innermost(to_in, c.n, c.in, c.height, c.width);
+    TensorView grad_weight = weight;
+    grad_weight.data = to_weight.data();
+    convolution(s, in, weight, nullptr, result);
+    ConstantOperand constant;
+    prepare_convolution(s, in, weight, false, of_kept, constant);
+    convolution(s, in, weight, nullptr, of_kept, &constant);
+    EXPECT_LE(constant.made(), 1);
+    EXPECT_EQ(out, kept);
+    const size_t said = convolution_backward_scratch(s, grad, in, weight, &grad_in, &grad_weight);
+    for (int i = 0; i < 3; ++i) {
+      reset_scratch_peak();
+      const SerialSection serial;
+      convolution_backward(s, grad, in, weight, &grad_in, &grad_weight, nullptr);
+    }
+    EXPECT_LE(scratch_peak(), said + 1024);
+    Floats sums(w.size());
+    copy_elements(TensorView::contiguous(sums.data(), DType::Float, dims, 4), grad_weight);
+    if (found.empty()) found = {out, to_in, sums};
+    else EXPECT_EQ(found, (std::vector<Floats>{out, to_in, sums}));
   }
 }
 

@@ -119,6 +119,9 @@ class ConvolutionScratch : public testing::TestWithParam<Case> {
     return channels_last ? permute(v, {0, 3, 1, 2}) : v;
   }
 
+  /// What is not finite goes by the primitive in the end, and its scratch is more than is taken here.
+  static bool may_go_two_ways() { return GetParam().channels_last && GetParam().reduced; }
+
   ConvolutionShape shape_;
   TensorView in_, weight_, out_, bias_;
   std::vector<std::vector<char>> memory_;
@@ -129,7 +132,7 @@ TEST_P(ConvolutionScratch, Forward) {
   const size_t said = convolution_scratch(shape_, in_, weight_, bias, out_, false);
   const size_t took = taken([&] { convolution(shape_, in_, weight_, bias, out_); });
   EXPECT_LE(took, said + kSlack);
-  EXPECT_GE(took + kSlack, said);
+  if (!may_go_two_ways()) { EXPECT_GE(took + kSlack, said); }
 }
 
 TEST_P(ConvolutionScratch, Backward) {
@@ -142,7 +145,7 @@ TEST_P(ConvolutionScratch, Backward) {
       const size_t said = convolution_backward_scratch(shape_, out_, in_, weight_, to_in, to_weight);
       const size_t took = taken([&] { convolution_backward(shape_, out_, in_, weight_, to_in, to_weight, nullptr); });
       EXPECT_LE(took, said + kSlack) << both << of_weight;
-      EXPECT_GE(took + kSlack, said) << both << of_weight;
+      if (!may_go_two_ways()) { EXPECT_GE(took + kSlack, said) << both << of_weight; }
     }
 }
 
@@ -169,6 +172,12 @@ INSTANTIATE_TEST_SUITE_P(
                          .out_channels = 48,
                          .size = 30,
                          .transposed = true,
+                         .reduced = true},
+                    Case{.name = "winogradLast",
+                         .in_channels = 48,
+                         .out_channels = 32,
+                         .size = 30,
+                         .channels_last = true,
                          .reduced = true},
                     Case{.name = "halfLast", .type = DType::Float16, .channels_last = true}),
     [](const auto& info) { return info.param.name; });

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "images.h"
 #include "kernels/constant_operand.h"
 #include "kernels/convolution/convolution.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -94,6 +96,57 @@ TEST_P(WinogradLast, GivesTheSumsWithWhatFollows) {
   }
 }
 
+class WinogradFilters : public WinogradLast {};
+
+// They lie as PyTorch's do, and as TensorFlow's.
+TEST_P(WinogradFilters, GivesTheSums) {
+  const winograd::Shape shape{c_.n, c_.in, c_.out, {c_.height, c_.width}, {high_, wide_}, {c_.padding, c_.padding}};
+  ASSERT_TRUE(winograd::pays_filters_last(shape));
+  ConvolutionShape s;
+  s.spatial = 2;
+  s.padding[0] = s.padding[1] = c_.padding;
+  s.reduced = true;
+  const TensorView in = channels_innermost(x_, c_.n, c_.in, c_.height, c_.width),
+                   grad = channels_innermost(add_, c_.n, c_.out, high_, wide_);
+  const int64_t dims[] = {c_.out, c_.in, kSize, kSize}, apart[] = {kSize, kSize, c_.in, c_.out};
+  Floats plain(w_.size(), -1), turned(w_.size(), -1), direct(w_.size());
+  const TensorView as_given = TensorView::contiguous(plain.data(), DType::Float, dims, 4),
+                   taps_apart = permute(TensorView::contiguous(turned.data(), DType::Float, apart, 4), {3, 2, 0, 1}),
+                   by_sums = TensorView::contiguous(direct.data(), DType::Float, dims, 4);
+  convolution_backward(s, grad, in, as_given, nullptr, &as_given, nullptr);
+  convolution_backward(s, grad, in, taps_apart, nullptr, &taps_apart, nullptr);
+  s.reduced = false;
+  convolution_backward(s, grad, in, by_sums, nullptr, &by_sums, nullptr);
+  EXPECT_NE(plain, direct) << "it went another way";
+  double worst = 0;
+  for (int64_t o = 0; o < c_.out; ++o)
+    for (int64_t i = 0; i < c_.in; ++i)
+      for (int64_t k = 0; k < kSize * kSize; ++k) {
+        double sum = 0, size = 1;
+        for (int64_t n = 0; n < c_.n; ++n)
+          for (int64_t y = 0; y < high_; ++y)
+            for (int64_t x = 0; x < wide_; ++x) {
+              const int64_t iy = y + k / kSize - c_.padding, ix = x + k % kSize - c_.padding;
+              if (iy < 0 || iy >= c_.height || ix < 0 || ix >= c_.width) continue;
+              const double product =
+                  static_cast<double>(x_[static_cast<size_t>(((n * c_.height + iy) * c_.width + ix) * c_.in + i)]) *
+                  add_[static_cast<size_t>(((n * high_ + y) * wide_ + x) * c_.out + o)];
+              sum += product;
+              size += product * product;
+            }
+        const auto at = static_cast<size_t>((o * c_.in + i) * kSize * kSize + k);
+        worst = std::max(worst, std::abs(plain[at] - sum) / std::sqrt(size));
+        EXPECT_EQ(plain[at], turned[static_cast<size_t>((k * c_.in + i) * c_.out + o)]);
+      }
+  EXPECT_LE(worst, 2e-5);
+
+  add_[static_cast<size_t>((2 * wide_ + 3) * c_.out + 5)] = std::numeric_limits<float>::infinity();
+  s.reduced = true;
+  convolution_backward(s, grad, in, as_given, nullptr, &as_given, nullptr);
+  const int64_t wrong = std::ranges::count_if(plain, [](float v) { return !std::isfinite(v); });
+  EXPECT_EQ(wrong, 9 * c_.in) << "those of one channel of the output";
+}
+
 // One infinite element would spoil the tiles that it lies in.
 TEST_P(WinogradLast, InfinitiesStayWhereTheyBelong) {
   x_[static_cast<size_t>((5 * c_.width + 6) * c_.in + 3)] = std::numeric_limits<float>::infinity();
@@ -115,6 +168,9 @@ TEST_P(WinogradLast, InfinitiesStayWhereTheyBelong) {
 INSTANTIATE_TEST_SUITE_P(Sizes, WinogradLast,
                          testing::Values(Case{1, 32, 48, 19, 22, 1}, Case{2, 64, 32, 16, 16, 0},
                                          Case{3, 32, 32, 14, 14, 1}, Case{1, 32, 32, 56, 61, 1}));
+INSTANTIATE_TEST_SUITE_P(Sizes, WinogradFilters,
+                         testing::Values(Case{4, 32, 48, 19, 22, 1}, Case{5, 64, 32, 16, 16, 0},
+                                         Case{7, 32, 32, 14, 14, 1}, Case{3, 48, 32, 56, 61, 2}));
 
 }  // namespace
 }  // namespace updraft
