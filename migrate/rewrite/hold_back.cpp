@@ -68,11 +68,13 @@ class HoldBack {
     }
     flags();
     packages();
+    if (tree_.text().find("cpp_extension") != std::string_view::npos) look_for_loaded();
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
       if (kind == Kind::String) cuda_package(id), other_vendor(id);
       if (kind == Kind::Call) extension(id);
+      if (kind == Kind::Function) compiles(id);
     }
     profilers();
     generators();
@@ -472,6 +474,7 @@ class HoldBack {
                        !project->file_of(b.module, s_.module.path()).empty())))
         return false;
       if (within.starts_with("torch") && !within.starts_with("torch_")) return false;
+      if (std::find(loaded_.begin(), loaded_.end(), within) != loaded_.end()) return true;
       const std::string_view last = std::string_view(within).substr(within.rfind('.') + 1);
       if (last == "MultiScaleDeformableAttention" || last == "_C" || last == "_ext" || last == "ext_module" ||
           names_cuda(last))
@@ -483,6 +486,23 @@ class HoldBack {
         return true;
       return within.starts_with('.') && names_cuda(function);
     });
+  }
+
+  /// load(name="ext", sources=…), which `import ext` finds from then on.
+  void look_for_loaded() {
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::Call || last_name(tree_.child(id, Field::Function)).find("load") != 0) continue;
+      const Value v = s_.module.local(tree_.child(id, Field::Function));
+      if (v.what != What::Api || !v.name.starts_with("torch.utils.cpp_extension.load")) continue;
+      for (NodeId given : tree_.children(tree_.child(id, Field::Arguments))) {
+        const bool keyword = tree_.kind(given) == Kind::KeywordArgument;
+        if (keyword && tree_.text(tree_.child(given, Field::Name)) != "name") continue;
+        std::string text;
+        if (s_.module.plain_string(keyword ? tree_.child(given, Field::Value) : given, text))
+          loaded_.push_back(std::move(text));
+        break;
+      }
+    }
   }
 
   bool calls_compiled(NodeId definition) const {
@@ -506,8 +526,39 @@ class HoldBack {
     for (const std::string_view asks : {"is_", "has_", "get_", "set_"})
       if (function.starts_with(asks)) return;
     if (!compiled(root, function)) return;
-    const std::string name(tree_.text(callee));
-    guard(call, rules::told("keep.compiled", {name}));
+    const Text why = rules::told("keep.compiled", {tree_.text(callee)});
+    guard(call, why);
+    // flag = x.is_cuda; ext.run(x, flag): the extension chooses by it between its own code for CUDA and for the host
+    for (NodeId given : tree_.children(tree_.child(call, Field::Arguments))) {
+      if (tree_.kind(given) == Kind::KeywordArgument) given = tree_.child(given, Field::Value);
+      if (is_question(given)) hold(range(given), why);
+      if (tree_.kind(given) != Kind::Identifier) continue;
+      const auto* bindings = s_.module.scopes().lookup(tree_.text(given), s_.module.scopes().of(given));
+      for (const names::Binding& b : bindings ? *bindings : std::vector<names::Binding>{})
+        if (b.how == names::Bind::Assignment && is_question(b.value)) hold(range(b.value), why);
+    }
+  }
+
+  /// x.is_cuda, x.device.type == "cuda", and such questions joined.
+  bool is_question(NodeId value) const {
+    switch (tree_.kind(value)) {
+      case Kind::Attribute: return tree_.text(tree_.child(value, Field::Attribute)) == "is_cuda";
+      case Kind::Comparison:
+      case Kind::Boolean:
+      case Kind::Not: return true;
+      default: return false;
+    }
+  }
+
+  /// A function that says whether torch.compile is to be used: Inductor runs on an NPU only with triton-ascend.
+  void compiles(NodeId function) {
+    static constexpr std::array<std::string_view, 9> asks = {"can", "should",   "valid",     "is",      "may",
+                                                             "use", "supports", "supported", "criteria"};
+    const std::string_view name = tree_.text(tree_.child(function, Field::Name));
+    if (!names_word(name, "compile")) return;
+    if (std::none_of(asks.begin(), asks.end(), [&](std::string_view word) { return names_word(name, word); })) return;
+    static const Text why = rules::told("keep.compiles");
+    hold(range(function), why);
   }
 
   void property(NodeId id, std::string_view attribute) {
@@ -641,6 +692,7 @@ class HoldBack {
 
   Sites& s_;
   const syntax::Tree& tree_;
+  std::vector<std::string> loaded_;  ///< modules that the source itself has built, and imports then
 };
 
 }  // namespace
