@@ -76,6 +76,7 @@ class HoldBack {
       if (kind == Kind::Call) extension(id);
       if (kind == Kind::Function) compiles(id);
     }
+    nvidia_smi();
     profilers();
     generators();
     beside();
@@ -104,8 +105,7 @@ class HoldBack {
       if (f.category == Category::Unsupported) f.confidence = Confidence::Review;
       if (!is_change(f) || f.confidence == Confidence::Review) continue;
       f.confidence = Confidence::Review;
-      f.message.en += "; " + why.en;
-      f.message.zh += "；" + why.zh;
+      f.message += rules::told("keep", {why});
     }
   }
 
@@ -146,6 +146,9 @@ class HoldBack {
         std::string twin = stem;
         twin.replace(at, gpu.size(), npu);
         if (std::string file = project.file_of("." + twin, path); !file.empty()) return file;
+        // npu.py beside nvidia_gpu.py, amd_gpu.py
+        if (std::string file = project.file_of("." + std::string(npu), path); !file.empty() && file != path)
+          return file;
       }
     }
     return {};
@@ -656,6 +659,24 @@ class HoldBack {
       return true;
     }
     return false;
+  }
+
+  /// if torch.cuda.is_available(): out = check_output(["nvidia-smi", …]), where an NPU would come to a program that is
+  /// not there. A branch that does more than that is changed, and the program is told of.
+  void nvidia_smi() {
+    std::vector<std::uint32_t> places;
+    for (const Finding& f : s_.findings)
+      if (f.rule == "PT511" && f.edits.empty()) places.push_back(f.begin);
+    if (places.empty()) return;
+    std::sort(places.begin(), places.end());
+    static const Text why = rules::told("keep.nvidia_smi");
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::If && tree_.kind(id) != Kind::Elif) continue;
+      const Range branch = range(tree_.child(id, Field::Consequence));
+      const auto first = std::lower_bound(places.begin(), places.end(), branch.begin);
+      const NodeId condition = tree_.child(id, Field::Condition);
+      if (first != places.end() && *first < branch.end && !changes_within(branch)) hold(range(condition), why);
+    }
   }
 
   /// prof.key_averages(): torch_npu.profiler.profile has no such method, and its parts go together.
