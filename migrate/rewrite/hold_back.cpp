@@ -206,7 +206,16 @@ class HoldBack {
     }
   }
 
-  /// What is written for packages that run on NVIDIA's GPUs alone: the function that imports one, or the whole source.
+  /// TensorRTBackend for tensorrt
+  static bool names_package(std::string_view name, std::string_view package) {
+    std::string lower(name);
+    for (char& c : lower)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return lower.find(package) != std::string::npos;
+  }
+
+  /// What is written for packages that run on NVIDIA's GPUs alone: the function or the class that imports one, or the
+  /// whole source.
   void packages() {
     static constexpr std::array<std::string_view, 7> known = {"tensorrt", "torch_tensorrt", "pycuda",    "cupy",
                                                               "pynvml",   "cuda",           "numba.cuda"};
@@ -225,8 +234,12 @@ class HoldBack {
       const std::string_view first = rules::under(name, "numba.cuda") ? "numba.cuda" : name.substr(0, name.find('.'));
       if (std::find(known.begin(), known.end(), first) == known.end()) continue;
       const names::Project* project = s_.module.project();
-      if (project && !project->file_of(name, s_.module.path()).empty()) continue;  // the project's own
+      const std::string& path = s_.module.path();
+      // the project's own; tensorrt.py in a package does not import itself
+      if (const std::string own = project ? project->file_of(name, path) : ""; !own.empty() && own != path) continue;
       NodeId whole = tree_.ancestor(id, Kind::Function);
+      const NodeId owner = tree_.ancestor(id, Kind::Class);
+      if (owner != kNone && names_package(tree_.text(tree_.child(owner, Field::Name)), first)) whole = owner;
       if (whole == kNone) {
         // one that may be missing is only asked for: try: import pynvml
         if (tree_.ancestor(id, Kind::Try) != kNone || tree_.ancestor(id, Kind::If) != kNone) continue;
@@ -666,7 +679,7 @@ class HoldBack {
   void nvidia_smi() {
     std::vector<std::uint32_t> places;
     for (const Finding& f : s_.findings)
-      if (f.rule == "PT511" && f.edits.empty()) places.push_back(f.begin);
+      if (f.api == "nvidia-smi" && f.edits.empty()) places.push_back(f.begin);
     if (places.empty()) return;
     std::sort(places.begin(), places.end());
     static const Text why = rules::told("keep.nvidia_smi");
