@@ -200,6 +200,9 @@ class HoldBack {
       hold(range(tree_.child(chain, Field::Condition)), why);
       for (NodeId c : tree_.children(chain))
         if (tree_.kind(c) == Kind::Elif) hold(range(tree_.child(c, Field::Condition)), why);
+    } else if (text == "pointwise" && tree_.text().find("associative_scan") != std::string_view::npos) {
+      static const Text scan = rules::told("keep.pointwise");
+      guard(id, scan);
     } else if (text == "nsight") {
       static const Text profiler = rules::told("keep.nvidia_profiler");
       guard(id, profiler);
@@ -475,9 +478,13 @@ class HoldBack {
     const names::Project* project = s_.module.project();
     return std::any_of(bindings->begin(), bindings->end(), [&](const names::Binding& b) {
       if (b.how == names::Bind::Assignment) {
+        // part = kernel.part, where kernel = get_kernel("owner/name") of the kernels' hub
+        NodeId root = b.value;
+        while (tree_.kind(root) == Kind::Attribute) root = tree_.child(root, Field::Object);
+        if (root != b.value) return tree_.kind(root) == Kind::Identifier && deep && compiled(root, {}, false);
         if (tree_.kind(b.value) != Kind::Call) return false;
         const NodeId maker = tree_.child(b.value, Field::Function);
-        if (tree_.text(maker).ends_with("load_ext")) return true;
+        if (tree_.text(maker).ends_with("load_ext") || last_name(maker) == "get_kernel") return true;
         const Value v = s_.module.local(maker);
         return v.what == What::Api && v.name.starts_with("torch.utils.cpp_extension.load");
       }
