@@ -215,6 +215,18 @@ Value Module::local(NodeId expression) const {
   return result;
 }
 
+/// torch, nn = try_import_torch(), as RLlib has it: the names say which of what is given back is which.
+Value Module::tried(NodeId name) const {
+  const std::string_view text = tree_.text(name);
+  if (text != "torch" && text != "nn") return {};
+  const NodeId assignment = tree_.parent(tree_.parent(name));
+  if (tree_.kind(assignment) != Kind::Assignment) return {};
+  const NodeId call = tree_.child(assignment, Field::Right);
+  if (tree_.kind(call) != Kind::Call || !tree_.text(tree_.child(call, Field::Function)).ends_with("import_torch"))
+    return {};
+  return {What::Api, text == "nn" ? "torch.nn" : "torch", false, false};
+}
+
 Value Module::value_of(const Binding& b, int depth) const {
   switch (b.how) {
     case Bind::Import: return imported(b);
@@ -231,7 +243,7 @@ Value Module::value_of(const Binding& b, int depth) const {
       }
       return {};
     }
-    case Bind::Loop: break;
+    case Bind::Loop: return tried(b.node);
   }
   return {};
 }

@@ -56,6 +56,7 @@ class Module {
 
  private:
   Value value(NodeId expression, int depth) const;
+  Value tried(NodeId name) const;
   Value value_of(const Binding& binding, int depth) const;
   Value merge(const std::vector<Binding>& bindings, int depth) const;
   Value attribute(const Value& base, std::string_view name) const;

@@ -157,7 +157,7 @@ void third_party(Sites& s, NodeId node, const std::string& name, std::unordered_
   if (!worth_saying(known) || !said.insert(known.name).second) return;
   Finding& f = s.add(rules::coded("PT603"), node, Confidence::Certain, name);
   f.suggestion = known.alternative;
-  f.message = {sentence(known, known.name, Language::en), sentence(known, known.name, Language::zh)};
+  f.message = sentence(known, known.name);
 }
 
 void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool called, const Facts& facts) {

@@ -68,12 +68,15 @@ class HoldBack {
     }
     flags();
     packages();
+    if (tree_.text().find("cpp_extension") != std::string_view::npos) look_for_loaded();
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
       if (kind == Kind::String) cuda_package(id), other_vendor(id);
       if (kind == Kind::Call) extension(id);
+      if (kind == Kind::Function) compiles(id);
     }
+    nvidia_smi();
     profilers();
     generators();
     beside();
@@ -102,8 +105,7 @@ class HoldBack {
       if (f.category == Category::Unsupported) f.confidence = Confidence::Review;
       if (!is_change(f) || f.confidence == Confidence::Review) continue;
       f.confidence = Confidence::Review;
-      f.message.en += "; " + why.en;
-      f.message.zh += "；" + why.zh;
+      f.message += rules::told("keep", {why});
     }
   }
 
@@ -144,6 +146,9 @@ class HoldBack {
         std::string twin = stem;
         twin.replace(at, gpu.size(), npu);
         if (std::string file = project.file_of("." + twin, path); !file.empty()) return file;
+        // npu.py beside nvidia_gpu.py, amd_gpu.py
+        if (std::string file = project.file_of("." + std::string(npu), path); !file.empty() && file != path)
+          return file;
       }
     }
     return {};
@@ -195,13 +200,25 @@ class HoldBack {
       hold(range(tree_.child(chain, Field::Condition)), why);
       for (NodeId c : tree_.children(chain))
         if (tree_.kind(c) == Kind::Elif) hold(range(tree_.child(c, Field::Condition)), why);
+    } else if (text == "pointwise" && tree_.text().find("associative_scan") != std::string_view::npos) {
+      static const Text scan = rules::told("keep.pointwise");
+      guard(id, scan);
     } else if (text == "nsight") {
       static const Text profiler = rules::told("keep.nvidia_profiler");
       guard(id, profiler);
     }
   }
 
-  /// What is written for packages that run on NVIDIA's GPUs alone: the function that imports one, or the whole source.
+  /// TensorRTBackend for tensorrt
+  static bool names_package(std::string_view name, std::string_view package) {
+    std::string lower(name);
+    for (char& c : lower)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return lower.find(package) != std::string::npos;
+  }
+
+  /// What is written for packages that run on NVIDIA's GPUs alone: the function or the class that imports one, or the
+  /// whole source.
   void packages() {
     static constexpr std::array<std::string_view, 7> known = {"tensorrt", "torch_tensorrt", "pycuda",    "cupy",
                                                               "pynvml",   "cuda",           "numba.cuda"};
@@ -220,8 +237,12 @@ class HoldBack {
       const std::string_view first = rules::under(name, "numba.cuda") ? "numba.cuda" : name.substr(0, name.find('.'));
       if (std::find(known.begin(), known.end(), first) == known.end()) continue;
       const names::Project* project = s_.module.project();
-      if (project && !project->file_of(name, s_.module.path()).empty()) continue;  // the project's own
+      const std::string& path = s_.module.path();
+      // the project's own; tensorrt.py in a package does not import itself
+      if (const std::string own = project ? project->file_of(name, path) : ""; !own.empty() && own != path) continue;
       NodeId whole = tree_.ancestor(id, Kind::Function);
+      const NodeId owner = tree_.ancestor(id, Kind::Class);
+      if (owner != kNone && names_package(tree_.text(tree_.child(owner, Field::Name)), first)) whole = owner;
       if (whole == kNone) {
         // one that may be missing is only asked for: try: import pynvml
         if (tree_.ancestor(id, Kind::Try) != kNone || tree_.ancestor(id, Kind::If) != kNone) continue;
@@ -457,9 +478,13 @@ class HoldBack {
     const names::Project* project = s_.module.project();
     return std::any_of(bindings->begin(), bindings->end(), [&](const names::Binding& b) {
       if (b.how == names::Bind::Assignment) {
+        // part = kernel.part, where kernel = get_kernel("owner/name") of the kernels' hub
+        NodeId root = b.value;
+        while (tree_.kind(root) == Kind::Attribute) root = tree_.child(root, Field::Object);
+        if (root != b.value) return tree_.kind(root) == Kind::Identifier && deep && compiled(root, {}, false);
         if (tree_.kind(b.value) != Kind::Call) return false;
         const NodeId maker = tree_.child(b.value, Field::Function);
-        if (tree_.text(maker).ends_with("load_ext")) return true;
+        if (tree_.text(maker).ends_with("load_ext") || last_name(maker) == "get_kernel") return true;
         const Value v = s_.module.local(maker);
         return v.what == What::Api && v.name.starts_with("torch.utils.cpp_extension.load");
       }
@@ -472,6 +497,7 @@ class HoldBack {
                        !project->file_of(b.module, s_.module.path()).empty())))
         return false;
       if (within.starts_with("torch") && !within.starts_with("torch_")) return false;
+      if (std::find(loaded_.begin(), loaded_.end(), within) != loaded_.end()) return true;
       const std::string_view last = std::string_view(within).substr(within.rfind('.') + 1);
       if (last == "MultiScaleDeformableAttention" || last == "_C" || last == "_ext" || last == "ext_module" ||
           names_cuda(last))
@@ -483,6 +509,23 @@ class HoldBack {
         return true;
       return within.starts_with('.') && names_cuda(function);
     });
+  }
+
+  /// load(name="ext", sources=…), which `import ext` finds from then on.
+  void look_for_loaded() {
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::Call || last_name(tree_.child(id, Field::Function)).find("load") != 0) continue;
+      const Value v = s_.module.local(tree_.child(id, Field::Function));
+      if (v.what != What::Api || !v.name.starts_with("torch.utils.cpp_extension.load")) continue;
+      for (NodeId given : tree_.children(tree_.child(id, Field::Arguments))) {
+        const bool keyword = tree_.kind(given) == Kind::KeywordArgument;
+        if (keyword && tree_.text(tree_.child(given, Field::Name)) != "name") continue;
+        std::string text;
+        if (s_.module.plain_string(keyword ? tree_.child(given, Field::Value) : given, text))
+          loaded_.push_back(std::move(text));
+        break;
+      }
+    }
   }
 
   bool calls_compiled(NodeId definition) const {
@@ -506,8 +549,39 @@ class HoldBack {
     for (const std::string_view asks : {"is_", "has_", "get_", "set_"})
       if (function.starts_with(asks)) return;
     if (!compiled(root, function)) return;
-    const std::string name(tree_.text(callee));
-    guard(call, rules::told("keep.compiled", {name}));
+    const Text why = rules::told("keep.compiled", {tree_.text(callee)});
+    guard(call, why);
+    // flag = x.is_cuda; ext.run(x, flag): the extension chooses by it between its own code for CUDA and for the host
+    for (NodeId given : tree_.children(tree_.child(call, Field::Arguments))) {
+      if (tree_.kind(given) == Kind::KeywordArgument) given = tree_.child(given, Field::Value);
+      if (is_question(given)) hold(range(given), why);
+      if (tree_.kind(given) != Kind::Identifier) continue;
+      const auto* bindings = s_.module.scopes().lookup(tree_.text(given), s_.module.scopes().of(given));
+      for (const names::Binding& b : bindings ? *bindings : std::vector<names::Binding>{})
+        if (b.how == names::Bind::Assignment && is_question(b.value)) hold(range(b.value), why);
+    }
+  }
+
+  /// x.is_cuda, x.device.type == "cuda", and such questions joined.
+  bool is_question(NodeId value) const {
+    switch (tree_.kind(value)) {
+      case Kind::Attribute: return tree_.text(tree_.child(value, Field::Attribute)) == "is_cuda";
+      case Kind::Comparison:
+      case Kind::Boolean:
+      case Kind::Not: return true;
+      default: return false;
+    }
+  }
+
+  /// A function that says whether torch.compile is to be used: Inductor runs on an NPU only with triton-ascend.
+  void compiles(NodeId function) {
+    static constexpr std::array<std::string_view, 9> asks = {"can", "should",   "valid",     "is",      "may",
+                                                             "use", "supports", "supported", "criteria"};
+    const std::string_view name = tree_.text(tree_.child(function, Field::Name));
+    if (!names_word(name, "compile")) return;
+    if (std::none_of(asks.begin(), asks.end(), [&](std::string_view word) { return names_word(name, word); })) return;
+    static const Text why = rules::told("keep.compiles");
+    hold(range(function), why);
   }
 
   void property(NodeId id, std::string_view attribute) {
@@ -607,6 +681,24 @@ class HoldBack {
     return false;
   }
 
+  /// if torch.cuda.is_available(): out = check_output(["nvidia-smi", …]), where an NPU would come to a program that is
+  /// not there. A branch that does more than that is changed, and the program is told of.
+  void nvidia_smi() {
+    std::vector<std::uint32_t> places;
+    for (const Finding& f : s_.findings)
+      if (f.api == "nvidia-smi" && f.edits.empty()) places.push_back(f.begin);
+    if (places.empty()) return;
+    std::sort(places.begin(), places.end());
+    static const Text why = rules::told("keep.nvidia_smi");
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::If && tree_.kind(id) != Kind::Elif) continue;
+      const Range branch = range(tree_.child(id, Field::Consequence));
+      const auto first = std::lower_bound(places.begin(), places.end(), branch.begin);
+      const NodeId condition = tree_.child(id, Field::Condition);
+      if (first != places.end() && *first < branch.end && !changes_within(branch)) hold(range(condition), why);
+    }
+  }
+
   /// prof.key_averages(): torch_npu.profiler.profile has no such method, and its parts go together.
   void profilers() {
     const bool used = std::any_of(s_.findings.begin(), s_.findings.end(),
@@ -641,6 +733,7 @@ class HoldBack {
 
   Sites& s_;
   const syntax::Tree& tree_;
+  std::vector<std::string> loaded_;  ///< modules that the source itself has built, and imports then
 };
 
 }  // namespace

@@ -114,7 +114,9 @@ bool about_torch(const Sites& s) {
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings)
-        if (b.how == names::Bind::Import && of_torch(b.module)) return true;
+        if ((b.how == names::Bind::Import && of_torch(b.module)) ||
+            (name == "torch" && s.module.value_of(b).name == "torch"))  // torch, nn = try_import_torch()
+          return true;
   for (const std::string& m : s.module.scopes().wildcards())
     if (of_torch(m)) return true;
   return false;

@@ -342,7 +342,7 @@ void environment(Sites& s) {
       const std::optional<Variable> row = rule->table.empty() ? std::nullopt : lookup_variable(name);
       const bool fits = !row || row->replacement.empty() || value_fits(*row, value_of(s, id));
       Finding& f = s.add(*rule, id, fits ? confidence : Confidence::Review, name);
-      if (row) f.message = {sentence(*row, name, Language::en), sentence(*row, name, Language::zh)};
+      if (row) f.message = sentence(*row, name);
       if (!fits) f.message += rules::told("variable.values", {name});
       if (!rule->to.empty()) f.edits.push_back(s.replace(target, rule->to));
       s.claims.take(id);

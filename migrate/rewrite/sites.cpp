@@ -1,6 +1,7 @@
 #include "migrate/rewrite/sites.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "migrate/rewrite/passes.h"
@@ -142,6 +143,23 @@ NodeId first_statement(const syntax::Tree& tree) {
 // `import torch_npu` beside the first import of torch. torch 2.5 and newer load it by themselves; older ones, and
 // readers, need the line.
 
+namespace {
+
+void import_torch_npu_at(Sites& s, NodeId chosen, Confidence least) {
+  const syntax::Tree& tree = s.tree();
+  static const rules::Rule& rule = rules::coded("PT001");
+  // before an import that itself becomes one of torch.npu
+  const bool before = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
+    return f.applied && f.begin >= tree[chosen].begin && f.end <= tree[chosen].end &&
+           std::any_of(f.edits.begin(), f.edits.end(), [](const Edit& e) { return e.begin < e.end; });
+  });
+  Finding& f = s.add(rule, chosen, Confidence::Certain, "torch_npu");
+  f.edits.push_back(insert_line(tree, chosen, "import torch_npu", before));
+  f.applied = f.confidence >= least;
+}
+
+}  // namespace
+
 void import_torch_npu(Sites& s, Confidence least) {
   const syntax::Tree& tree = s.tree();
   const bool needed = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
@@ -152,15 +170,24 @@ void import_torch_npu(Sites& s, Confidence least) {
   if (chosen == kNone || s.kept(chosen)) return;
   const bool in_function = s.module.scopes()[s.module.scopes().of(chosen)].kind != names::ScopeKind::Module;
   if (in_function && first_import(s, "torch_npu") != kNone) return;
-  static const rules::Rule& rule = rules::coded("PT001");
-  // before an import that itself becomes one of torch.npu
-  const bool before = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
-    return f.applied && f.begin >= tree[chosen].begin && f.end <= tree[chosen].end &&
-           std::any_of(f.edits.begin(), f.edits.end(), [](const Edit& e) { return e.begin < e.end; });
-  });
-  Finding& f = s.add(rule, chosen, Confidence::Certain, "torch_npu");
-  f.edits.push_back(insert_line(tree, chosen, "import torch_npu", before));
-  f.applied = f.confidence >= least;
+  std::vector<NodeId> places = {chosen};
+  if (in_function) {
+    // each function that imports torch for itself and has changes; none of them runs the others' imports
+    std::set<names::ScopeId> seen;
+    std::vector<NodeId> own;
+    for (NodeId id = chosen; id < tree.size(); ++id) {
+      if (!imports(tree, id, "torch") || for_types_only(tree, id)) continue;
+      const names::ScopeId scope = s.module.scopes().of(id);
+      if (!seen.insert(scope).second || s.kept(id)) continue;
+      const syntax::Node& function = tree[s.module.scopes()[scope].node];
+      const bool changes = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
+        return f.applied && f.api != "nvidia-smi" && f.begin >= function.begin && f.end <= function.end;
+      });
+      if (changes) own.push_back(id);
+    }
+    if (!own.empty()) places = own;
+  }
+  for (NodeId place : places) import_torch_npu_at(s, place, least);
 }
 
 // --auto: the script stays as it is; two imports make torch_npu exchange CUDA's interfaces when it runs.

@@ -437,6 +437,8 @@ class Values {
         confidence = sink->second.confidence;
       } else {
         Context c = context(s_, id, value);
+        if (value == rules::Value::Device && c.confidence > Confidence::Review && part_of_names(id))
+          c = {"other", Confidence::Review};
         if (value == rules::Value::Device && has_index(tree_, id) && c.confidence < Confidence::Likely)
           c = {"format", Confidence::Likely};
         if (value == rules::Value::Backend && edits.size() > 1)
@@ -549,10 +551,29 @@ class Values {
         if (std::string key; tree_.kind(n) == Kind::Pair && s_.module.plain_string(tree_.child(n, Field::Key), key) &&
                              key != "device_id")
           sure = Confidence::Review;
+    Text why;
+    if (const NodeId pair = tree_.parent(id); tree_.kind(pair) == Kind::Pair) {
+      const NodeId options = tree_.child(pair, Field::Value);
+      if (options != id) {
+        // {"CUDAExecutionProvider": options}
+        const std::string_view text = tree_.text(options);
+        if (tree_.kind(options) != Kind::Dictionary || text.find(',') != std::string_view::npos ||
+            (text != "{}" && text.find("device_id") == std::string_view::npos))
+          sure = Confidence::Review;
+      } else {
+        // {"cuda": "CUDAExecutionProvider", "rocm": "ROCMExecutionProvider"}: the key says CUDA as well
+        const std::string_view all = tree_.text(tree_.parent(pair));
+        for (std::string_view other : {"ROCMExec", "MIGraphXExec", "DmlExec", "OpenVINOExec", "TensorrtExec"})
+          if (all.find(other) != std::string_view::npos) why = rules::told("keep.vendors");
+      }
+    }
     if (tree_.text().find("CANNExecutionProvider") != std::string_view::npos) sure = Confidence::Review;
     for (NodeId c : tree_.children(id))
-      if (tree_.kind(c) == Kind::StringContent)
-        s_.add(rule, id, sure).edits.push_back(s_.replace(c, "CANNExecutionProvider"));
+      if (tree_.kind(c) == Kind::StringContent) {
+        Finding& f = s_.add(rule, id, why.empty() ? sure : Confidence::Review);
+        f.edits.push_back(s_.replace(c, "CANNExecutionProvider"));
+        if (!why.empty()) f.message += rules::told("keep", {why});
+      }
     return true;
   }
 
@@ -588,10 +609,36 @@ class Values {
   /// request.param == "cuda", where torch.device(request.param) is asked for elsewhere.
   bool compared_with_sink(NodeId id) const {
     for (NodeId operand : tree_.children(tree_.parent(id)))
-      if (tree_.kind(operand) == Kind::Attribute &&
-          options_.contains(std::string(tree_.text(tree_.child(operand, Field::Attribute)))))
-        return true;
+      if (tree_.kind(operand) == Kind::Attribute) {
+        const auto found = options_.find(std::string(tree_.text(tree_.child(operand, Field::Attribute))));
+        // what is given on as a backend is no device: self.backend == "cuda" beside "triton"
+        if (found != options_.end() && found->second.rule->value == rules::Value::Device) return true;
+      }
     return false;
+  }
+
+  /// Whether a literal is given to a variable that is a part of longer names: f"self_{device}_memory_usage".
+  bool part_of_names(NodeId literal) {
+    if (!parts_of_names_) {
+      parts_of_names_.emplace();
+      for (NodeId id = 0; id < tree_.size(); ++id) {
+        if (tree_.kind(id) != Kind::String) continue;
+        NodeId before = kNone;
+        for (NodeId c : tree_.children(id)) {
+          const bool behind = tree_.kind(before) == Kind::Interpolation && tree_.kind(c) == Kind::StringContent;
+          const bool ahead = tree_.kind(c) == Kind::Interpolation && tree_.kind(before) == Kind::StringContent;
+          if ((behind && source::is_name_byte(tree_.text(c).front())) ||
+              (ahead && source::is_name_byte(tree_.text(before).back())))
+            parts_of_names_->insert(tree_.text(tree_.child(behind ? before : c, std::size_t{0})));
+          before = c;
+        }
+      }
+    }
+    NodeId mine = literal, up = tree_.parent(literal);
+    while (tree_.kind(up) == Kind::Conditional || tree_.kind(up) == Kind::Parenthesized)
+      mine = up, up = tree_.parent(up);
+    return tree_.kind(up) == Kind::Assignment && tree_.child(up, Field::Right) == mine &&
+           parts_of_names_->contains(tree_.text(tree_.child(up, Field::Left)));
   }
 
   /// Whether the source works with one of the project's that chooses between vendors: what is patched there stays.
@@ -647,6 +694,7 @@ class Values {
   std::map<NodeId, Sink> sinks_;
   std::set<NodeId> containers_;
   std::map<std::string, Sink> options_;
+  std::optional<std::set<std::string_view>> parts_of_names_;
   std::map<std::pair<NodeId, std::string>, Sink> parameters_;
   std::vector<std::pair<NodeId, std::string>> fresh_parameters_;
   std::optional<std::unordered_map<std::string_view, std::vector<NodeId>>> by_attribute_;

@@ -56,27 +56,6 @@ Renaming renaming(const Rule& rule, std::string_view name) {
 
 namespace {
 
-/// A text with the parts in the places of its braces.
-std::string filled(std::string_view text, std::initializer_list<Part> parts, std::string Text::*language) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool place = text[at] == '{' && at + 2 < text.size() && text[at + 2] == '}' && text[at + 1] >= '0' &&
-                       static_cast<std::size_t>(text[at + 1] - '0') < parts.size();
-    if (!place) {
-      out += text[at];
-      continue;
-    }
-    out += (parts.begin() + (text[at + 1] - '0'))->text.*language;
-    at += 2;
-  }
-  return out;
-}
-
-const support::Table& messages() {
-  static const support::Table table = support::Table::of("messages.tsv");
-  return table;
-}
-
 std::unordered_map<std::string_view, Rule> coded_rules() {
   std::unordered_map<std::string_view, Rule> all;
   static const support::Table table = support::Table::of("rules.tsv");
@@ -87,9 +66,11 @@ std::unordered_map<std::string_view, Rule> coded_rules() {
     r.category = category_of(row.cell(3));
     if (!row.cell(4).empty()) r.confidence = confidence_of(row.cell(4));
     r.suggestion = row.cell(5);
-    support::Row said = messages().find(r.id);
-    if (said.cell(1).find("{0}") != std::string_view::npos) said = {};  // the pass fills it in
-    r.message = {std::string((said ? said : row).cell(1)), std::string((said ? said : row).cell(2))};
+    Bilingual said{row.cell(1), row.cell(2)};
+    // a sentence with parts is for the pass to fill in
+    if (support::has_message(r.id))
+      if (const Bilingual own = support::message(r.id); own.en.find("{0}") == std::string_view::npos) said = own;
+    r.message = {std::string(said.en), std::string(said.zh)};
     r.source = "support/data/rules.tsv";
     all.emplace(row.key(), std::move(r));
   }
@@ -103,12 +84,6 @@ const Rule& coded(std::string_view id) {
   const auto found = all.find(id);
   if (found == all.end()) throw Error(code::kAclInternal, "{} is no rule of support/data/rules.tsv", id);
   return found->second;
-}
-
-Text told(std::string_view key, std::initializer_list<Part> parts) {
-  const support::Row row = messages().find(key);
-  if (!row) throw Error(code::kAclInternal, "{} is no message of support/data/messages.tsv", key);
-  return {filled(row.cell(1), parts, &Text::en), filled(row.cell(2), parts, &Text::zh)};
 }
 
 void RuleSet::add(std::vector<Rule> rules) {
@@ -408,7 +383,7 @@ class Reader {
       one.to = row.replacement;
       if (changes) one.confidence = row.confidence;
       const std::string_view shown = row.name.substr(0, row.name.find('*'));
-      one.message = {sentence(row, shown, Language::en), sentence(row, shown, Language::zh)};
+      one.message = sentence(row, shown);
       one.examples = std::exchange(examples, {});
       rules.push_back(std::move(one));
     }
@@ -449,7 +424,7 @@ class Reader {
       Rule rule;
       rule.id = fmt::format("USER-{}-{}", kind, rules.size() + 1);
       rule.source = fmt::format("{}:{}", source_, n.Mark().line + 1);
-      rule.message = {"your own rule", "用户自定义规则"};
+      rule.message = told("rule.user");
       return rule;
     };
     for (const auto& n : node["FuncNameModifyRule"]) {

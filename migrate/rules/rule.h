@@ -1,15 +1,14 @@
 // Rules are data: what to look for, what to write instead, how sure that is and why. docs/use/migrate-rules.md
 // describes the YAML.
 #pragma once
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "migrate/finding.h"
+#include "migrate/support/messages.h"
 
 namespace updraft::migrate::rules {
 
@@ -118,17 +117,8 @@ Renaming renaming(const Rule& rule, std::string_view name);
 /// By id. Throws Error where the table does not have it.
 const Rule& coded(std::string_view id);
 
-/// What stands in a sentence in the place of {0}: the same in both languages, or in each its own.
-struct Part {
-  Part(std::string_view both) : text{std::string(both), std::string(both)} {}
-  Part(const std::string& both) : text{both, both} {}
-  Part(const char* both) : text{both, both} {}
-  Part(Text each) : text(std::move(each)) {}
-  Text text;
-};
-
-/// A sentence of messages.tsv with its parts. Throws Error where the table does not have it.
-Text told(std::string_view key, std::initializer_list<Part> parts = {});
+using support::Part;
+using support::told;
 
 /// Whether `name` is `prefix` or stands under it.
 bool under(std::string_view name, std::string_view prefix) noexcept;

@@ -40,11 +40,11 @@ void load_rules(const Options& options, rules::RuleSet& rules) {
   for (const fs::path& file : options.rules) rules.add(rules::load(read_file(file), file.string()));
 }
 
-Finding failure(const std::string& rule, const std::string& en, const std::string& zh) {
+Finding failure(std::string_view rule, Text message) {
   Finding f;
   f.rule = rule;
   f.category = Category::Failure;
-  f.message = {en, zh};
+  f.message = std::move(message);
   return f;
 }
 
@@ -393,7 +393,7 @@ class Run {
       f.path = entry.path;
       f.kind = entry.kind;
       f.failed = true;
-      f.findings.push_back(failure("IO002", error.what(), std::string("无法处理：") + error.what()));
+      f.findings.push_back(failure("IO002", rules::told("IO002", {error.what()})));
       return f;
     }
   }
@@ -405,20 +405,13 @@ class Run {
     f.kind = entry.kind;
     if (wide(parsed ? parsed->text : text)) {
       f.failed = true;
-      f.findings.push_back(failure("IO003", "the file is in UTF-16 or UTF-32; save it in UTF-8 and run again",
-                                   "文件编码为 UTF-16 或 UTF-32；请另存为 UTF-8 后重新运行"));
+      f.findings.push_back(failure("IO003", rules::told("IO003")));
       return f;
     }
     if (entry.kind == FileKind::Python && !parsed && text.size() > kLargestSource) {
       f.failed = true;
       const std::string size = fmt::format("{:.1f} MiB", static_cast<double>(text.size()) / (1 << 20));
-      f.findings.push_back(
-          failure("IO007",
-                  "the source has " + size +
-                      ", and at most 8 MiB are parsed: it stays as it is. Divide it, or move its data to "
-                      "a file that is no Python, and run again",
-                  "源文件大小为 " + size +
-                      "，超过可解析的 8 MiB，保持原样：请拆分该文件，或将其中的数据移到非 Python 文件后重新运行"));
+      f.findings.push_back(failure("IO007", rules::told("IO007", {size})));
       return f;
     }
     if (entry.kind == FileKind::Python) {
@@ -609,7 +602,7 @@ void write_output(const Options& options, ProjectResult& result) {
         f.changed = false;
         f.failed = true;
         for (Finding& finding : f.findings) finding.applied = false;
-        f.findings.push_back(failure("IO004", error.text(), "无法写入：" + error.text()));
+        f.findings.push_back(failure("IO004", rules::told("IO004", {error.text()})));
       }
     }
     write_modules(root, result);
@@ -654,7 +647,7 @@ void write_output(const Options& options, ProjectResult& result) {
     FileResult f;
     f.path = what.substr(0, what.find(": "));
     f.failed = true;
-    f.findings.push_back(failure("IO004", what, "无法写入输出：" + what));
+    f.findings.push_back(failure("IO004", rules::told("IO004", {what})));
     result.files.push_back(std::move(f));
   }
   write_modules(options.output, result);

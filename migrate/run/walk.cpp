@@ -11,9 +11,11 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "migrate/report/files.h"
+#include "migrate/rules/rule.h"
 #include "migrate/text/file.h"
 
 namespace updraft::migrate::run {
@@ -25,16 +27,16 @@ Finding problem(const std::string& path, const std::string& why) {
   f.rule = "IO001";
   f.category = Category::Failure;
   f.api = path;
-  f.message = {path + ": " + why + "; nothing of it is migrated", path + "：" + why + "；未迁移"};
+  f.message = rules::told("IO001", {path, why});
   return f;
 }
 
-Finding left_out(const std::string& path, const Text& why) {
+Finding left_out(const std::string& path, Text why) {
   Finding f;
   f.rule = "IO006";
   f.category = Category::Note;
   f.api = path;
-  f.message = {path + ": " + why.en, path + "：" + why.zh};
+  f.message = std::move(why);
   return f;
 }
 
@@ -81,18 +83,12 @@ Tree walk(const fs::path& input) {
         const fs::path target = fs::read_symlink(item.path(), error);
         const fs::path there = (folder / target).lexically_normal();
         if (!error && (target.is_absolute() || there.generic_string().starts_with("..")))
-          tree.left_out.push_back(left_out(
-              path, {"a link that leads out of the project, to " + target.generic_string() +
-                         ": what stands there is not migrated, and a relative link leads elsewhere from the copy",
-                     "指向工程之外（" + target.generic_string() + "）的链接：其内容未迁移，相对链接在副本中可能失效"}));
+          tree.left_out.push_back(left_out(path, rules::told("IO006.link", {path, target.generic_string()})));
       } else if (item.is_directory(error)) {
         if (const std::string name = item.path().filename().string(); text::is_skipped_folder(name)) {
           // only where something would have been migrated: a package that is called wandb, an environment's sources
           if (name == "wandb" || name == "mlruns" || name == ".cache" || name == "venv" || name == ".env")
-            tree.left_out.push_back(
-                left_out(path, {"not copied and not migrated, for its name is that of records, caches or "
-                                "environments: copy it by hand where it is sources of the project",
-                                "因名称属于记录、缓存或虚拟环境而未复制、未迁移：如为工程源码，请手工复制"}));
+            tree.left_out.push_back(left_out(path, rules::told("IO006.folder", {path})));
           continue;
         }
         tree.folders.push_back(path);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "migrate/support/messages.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
@@ -175,9 +176,8 @@ std::vector<Variable> known_variables() {
   return all;
 }
 
-std::string sentence(const Variable& known, std::string_view name, Language language) {
-  std::string text(known.replacement.empty() ? name : known.replacement);
-  return text.append(language == Language::zh ? "：" : ": ").append(known.note.in(language));
+Text sentence(const Variable& known, std::string_view name) {
+  return support::told("variable", {known.replacement.empty() ? name : known.replacement, known.note});
 }
 
 bool value_fits(const Variable& variable, std::string_view value) {

@@ -51,7 +51,7 @@ std::optional<Variable> lookup_variable(std::string_view name);
 std::vector<Variable> known_variables();
 
 /// "ASCEND_RT_VISIBLE_DEVICES: NOTE", or "NAME: NOTE" where nothing replaces it
-std::string sentence(const Variable& known, std::string_view name, Language language);
+Text sentence(const Variable& known, std::string_view name);
 
 /// Is `value`, written out in a source, one that the replacement takes? True where that is not known.
 bool value_fits(const Variable& variable, std::string_view value);

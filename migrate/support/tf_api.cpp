@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "migrate/support/messages.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
@@ -12,24 +13,13 @@ namespace {
 using support::Row;
 using support::Table;
 
-struct ClassNames {
-  std::string_view id;
-  Bilingual text;
-};
-constexpr std::array<ClassNames, 8> kClasses = {{
-    {"supported", {"supported, nothing to migrate", "支持（无需迁移）"}},
-    {"tool_api", {"supported after migration", "工具迁移后API功能支持"}},
-    {"tool_train", {"training runs after migration", "工具迁移后训练功能打通"}},
-    {"no_harmless", {"not supported, harmless", "不支持（不影响迁移，无需干预）"}},
-    {"no_avoid", {"not supported, do not use", "不支持（无迁移方案，建议不使用）"}},
-    {"deprecated", {"deprecated", "废弃类"}},
-    {"analysing", {"under analysis", "分析中"}},
-    {"none", {"no operator involved", "不涉及"}},
-}};
+/// As the tables have them; their names are the messages class.CLASS.
+constexpr std::array<std::string_view, 8> kClasses = {"supported", "tool_api",   "tool_train", "no_harmless",
+                                                      "no_avoid",  "deprecated", "analysing",  "none"};
 
 TfClass parse_class(std::string_view id) {
   for (size_t i = 0; i < kClasses.size(); ++i)
-    if (id == kClasses[i].id) return static_cast<TfClass>(i);
+    if (id == kClasses[i]) return static_cast<TfClass>(i);
   return TfClass::analysing;
 }
 
@@ -55,17 +45,13 @@ TfApi from(const Row& row, std::size_t version) {
   const std::size_t column = version && !row.cell(3).empty() ? 3 : 1;
   const std::string_view id = row.cell(column), by = row.cell(column + 1);
   if (id == "absent") {
-    static constexpr Bilingual kAbsent[] = {{"TensorFlow 2.6.5 has no such name", "TensorFlow 2.6.5 没有该接口"},
-                                            {"TensorFlow 2.15.1 has no such name", "TensorFlow 2.15.1 没有该接口"}};
-    return {true, TfClass::analysing, row.key(), kAbsent[version], "names of tensorflow"};
+    static constexpr std::array<std::string_view, 2> kAbsent = {"class.absent.2.6", "class.absent.2.15"};
+    return {true, TfClass::analysing, row.key(), support::message(kAbsent[version]), "names of tensorflow"};
   }
   if (by.starts_with("seen:")) {
     const bool host = seen.find(by.substr(5)).cell(1) != "-";
-    static constexpr Bilingual kNpu = {"each of its operators was seen to run on the NPU",
-                                       "其算子均已在 NPU 上运行验证"};
-    static constexpr Bilingual kMixed = {"seen to run; some of its operators run on the host",
-                                         "已运行验证；其中部分算子在 Host 上执行"};
-    return {true, parse_class(id), row.key(), host ? kMixed : kNpu, "tools/migrate_facts/tf_seen.py"};
+    const Bilingual note = support::message(host ? "class.seen.host" : "class.seen");
+    return {true, parse_class(id), row.key(), note, "tools/migrate_facts/tf_seen.py"};
   }
   const Row rule = rules.find(by);
   return {true, parse_class(id), row.key(), {rule.cell(2), rule.cell(3)}, rule.cell(4)};
@@ -99,7 +85,9 @@ TfApi lookup_tf(std::string_view name, std::size_t version) {
   return {};
 }
 
-Bilingual describe(TfClass support) { return kClasses[static_cast<size_t>(support)].text; }
+Bilingual describe(TfClass support) {
+  return support::message(std::string("class.").append(kClasses[static_cast<size_t>(support)]));
+}
 
 TfCount count_as(TfClass support) {
   switch (support) {

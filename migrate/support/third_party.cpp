@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "migrate/source/words.h"
+#include "migrate/support/messages.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
@@ -16,15 +17,9 @@ using support::Table;
 
 enum Column : size_t { kName, kStatus, kAlternative, kDistributions, kNoteEn, kNoteZh, kSource };
 
-constexpr std::array<std::pair<std::string_view, Bilingual>, 7> kStatuses = {{
-    {"unknown", {"unknown", "未知"}},
-    {"works", {"works", "支持"}},
-    {"adapted", {"works with another package", "需配合其他软件包"}},
-    {"manual", {"replace by hand", "需手工替换"}},
-    {"partial", {"works in part", "部分支持"}},
-    {"no", {"does not work", "不支持"}},
-    {"plain", {"PyTorch's code only", "仅为 PyTorch 代码"}},
-}};
+/// As the table has them; their names are the messages package.STATUS.
+constexpr std::array<std::string_view, 7> kStatuses = {"unknown", "works", "adapted", "manual",
+                                                       "partial", "no",    "plain"};
 
 const Table& packages() {
   static const Table table = Table::of("third_party.tsv");
@@ -39,7 +34,7 @@ ThirdParty from(const Row& row) {
                    {row.cell(kNoteEn), row.cell(kNoteZh)},
                    row.cell(kSource)};
   for (size_t i = 0; i < kStatuses.size(); ++i)
-    if (row.cell(kStatus) == kStatuses[i].first) found.status = static_cast<PackageStatus>(i);
+    if (row.cell(kStatus) == kStatuses[i]) found.status = static_cast<PackageStatus>(i);
   return found;
 }
 
@@ -94,18 +89,19 @@ ThirdParty lookup_distribution(std::string_view distribution) {
   return best ? from(best) : ThirdParty{};
 }
 
-Bilingual describe(PackageStatus status) { return kStatuses[static_cast<size_t>(status)].second; }
+Bilingual describe(PackageStatus status) {
+  return support::message(fmt::format("package.{}", kStatuses[static_cast<size_t>(status)]));
+}
 
 bool worth_saying(const ThirdParty& known) noexcept {
   return known.listed && known.status != PackageStatus::works && known.status != PackageStatus::plain;
 }
 
-std::string sentence(const ThirdParty& known, std::string_view name, Language language) {
-  const bool zh = language == Language::zh;
-  std::string text = fmt::format("{}{}{}", name, zh ? "：" : ": ", describe(known.status).in(language));
-  if (const std::string_view note = known.note.in(language); !note.empty()) text.append(zh ? "；" : "; ").append(note);
+Text sentence(const ThirdParty& known, std::string_view name) {
+  Text text = support::told("package", {name, describe(known.status)});
+  if (!known.note.en.empty()) text += support::told("package.note", {known.note});
   if (!known.alternative.empty() && known.alternative != known.name)
-    text += fmt::format(fmt::runtime(zh ? "；可使用 {}" : "; take {}"), known.alternative);
+    text += support::told("package.take", {known.alternative});
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "migrate/finding.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
@@ -40,6 +41,6 @@ Bilingual describe(PackageStatus status);
 /// Is there anything to do about it?
 bool worth_saying(const ThirdParty& known) noexcept;
 /// "NAME: works in part; NOTE; take ALTERNATIVE"
-std::string sentence(const ThirdParty& known, std::string_view name, Language language);
+Text sentence(const ThirdParty& known, std::string_view name);
 
 }  // namespace updraft::migrate

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "migrate/source/words.h"
+#include "migrate/support/messages.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
@@ -71,38 +72,25 @@ Support mark_of(const Row& row, Product product) {
   return marks[index] == 'y' ? Support::yes : marks[index] == 'n' ? Support::no : Support::unknown;
 }
 
-struct Flag {
-  std::string_view id;
-  Bilingual text;
-};
-constexpr Flag kFlags[] = {
-    {"cpu-fallback", {"may run on the CPU", "可能在 CPU 上执行"}},
-    {"cpu-only", {"CPU tensors only", "仅支持 CPU 张量"}},
-    {"inference-only", {"inference only, no training", "仅支持推理，不支持训练"}},
-    {"members", {"the list has its members only", "支持清单仅列出其成员"}},
-    {"other", {"further limits, see the list", "另有限制，见支持清单"}},
-};
-
 /// Names of a dtype that scripts have, and the list's.
 constexpr std::pair<std::string_view, std::string_view> kDtypes[] = {
     {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"},        {"float32", "fp32"},
     {"float", "fp32"},    {"float64", "fp64"}, {"double", "fp64"},      {"long", "int64"},
     {"int", "int32"},     {"short", "int16"},  {"cfloat", "complex64"}, {"cdouble", "complex128"}};
 
-constexpr std::array<Bilingual, 4> kProducts = {{{"A2", "Atlas A2 训练系列产品"},
-                                                 {"A3", "Atlas A3 训练系列产品"},
-                                                 {"950DT", "Ascend 950DT"},
-                                                 {"training series", "Atlas 训练系列产品"}}};
+/// Their names are these messages.
+constexpr std::array<std::string_view, 4> kProducts = {"product.a2", "product.a3", "product.950", "product.training"};
 
 }  // namespace
 
 std::string_view name_of(Product product, Language language) {
-  return kProducts[static_cast<size_t>(product)].in(language);
+  return support::message(kProducts[static_cast<size_t>(product)]).in(language);
 }
 
 Product parse_product(std::string_view text) {
   for (size_t i = 0; i < kProducts.size(); ++i)
-    if (text == kProducts[i].en || text == kProducts[i].zh) return static_cast<Product>(i);
+    if (const Bilingual name = support::message(kProducts[i]); text == name.en || text == name.zh)
+      return static_cast<Product>(i);
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   if (lower == "a2" || lower.starts_with("ascend910b")) return Product::a2;
@@ -169,20 +157,20 @@ std::string describe_limits(std::string_view limits, Language language) {
     if (!out.empty()) out += zh ? "；" : "; ";
     const size_t colon = one.find(": ");
     if (colon == std::string_view::npos) {
-      const auto* found =
-          std::find_if(std::begin(kFlags), std::end(kFlags), [&](const Flag& f) { return f.id == one; });
-      out += found == std::end(kFlags) ? one : found->text.in(language);
+      const std::string key = fmt::format("limit.{}", one);
+      out += support::has_message(key) ? support::message(key).in(language) : one;
       continue;
     }
-    const auto append = [&](std::string_view text, char from, std::string_view to) {
+    const auto listed = [&](std::string_view text, char from) {
+      std::string list;
       for (const char c : text)
-        if (c == from) out += to;
-        else out += c;
+        if (c == from) list += zh ? "、" : ", ";
+        else list += c;
+      return list;
     };
-    append(one.substr(0, colon), ',', zh ? "、" : ", ");
-    out += zh ? " 仅支持 " : ": ";
-    append(one.substr(colon + 2), ' ', zh ? "、" : ", ");
-    if (!zh) out += " only";
+    const Text only =
+        support::told("limit.only", {listed(one.substr(0, colon), ','), listed(one.substr(colon + 2), ' ')});
+    out += zh ? only.zh : only.en;
   }
   return out;
 }
@@ -261,13 +249,12 @@ bool comes_with_star(std::string_view name) noexcept { return plays(name, "modul
 
 Bilingual describe(RunsOn where) {
   switch (where) {
-    case RunsOn::npu: return {"torch_npu has a kernel", "torch_npu 有对应算子"};
-    case RunsOn::composite: return {"made of other operators", "由其他算子组合"};
-    case RunsOn::cpu:
-      return {"no kernel in torch_npu: runs on the CPU, with copies", "torch_npu 无对应算子：回退 CPU 执行并有拷贝"};
+    case RunsOn::npu: return support::message("runs.npu");
+    case RunsOn::composite: return support::message("runs.composite");
+    case RunsOn::cpu: return support::message("runs.cpu");
     case RunsOn::unknown: break;
   }
-  return {"unknown", "未知"};
+  return support::message("runs.unknown");
 }
 namespace {
 

@@ -1,61 +1,19 @@
 #include "migrate/text/readers.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string>
 #include <unordered_set>
 
+#include "migrate/rules/rule.h"
 #include "migrate/source/words.h"
+#include "migrate/support/table.h"
 #include "migrate/text/sheet.h"
 
 namespace updraft::migrate::text {
 namespace {
 
 using source::is_name_byte;
-
-struct Header {
-  std::string_view prefix;  ///< of the path in #include
-  std::string_view en, zh;
-};
-constexpr std::array kHeaders = std::to_array<Header>({
-    {"cub/", "CUB: reductions and scans of torch, or Ascend C", "CUB：请用 torch 的归约与扫描，或 Ascend C"},
-    {"thrust/", "Thrust: operators of torch, or Ascend C", "Thrust：请用 torch 算子，或 Ascend C"},
-    {"cublas", "cuBLAS: torch.matmul, or aclnnMatmul and aclnnBatchMatMul",
-     "cuBLAS：请用 torch.matmul，或 aclnnMatmul、aclnnBatchMatMul"},
-    {"cudnn", "cuDNN: torch.nn, or aclnnConvolution and its like", "cuDNN：请用 torch.nn，或 aclnnConvolution 等"},
-    {"cufft", "cuFFT: torch.fft on the host where NPU has no operator", "cuFFT：NPU 没有算子时请在主机上用 torch.fft"},
-    {"curand", "cuRAND: torch's generators on npu", "cuRAND：请用 npu 上的 torch 随机数生成器"},
-    {"cusparse", "cuSPARSE: dense operators, or the host", "cuSPARSE：请用稠密算子或在主机上计算"},
-    {"cusolver", "cuSOLVER: torch.linalg on the host", "cuSOLVER：请在主机上用 torch.linalg"},
-    {"cutlass/", "CUTLASS: aclnnMatmul, or Ascend C's Matmul", "CUTLASS：请用 aclnnMatmul，或 Ascend C 的 Matmul"},
-    {"cute/", "CUTLASS: aclnnMatmul, or Ascend C's Matmul", "CUTLASS：请用 aclnnMatmul，或 Ascend C 的 Matmul"},
-    {"mma.h", "tensor cores: Ascend C's Matmul", "Tensor Core：请用 Ascend C 的 Matmul"},
-    {"cooperative_groups", "cooperative groups: Ascend C's SyncAll", "协作组：请用 Ascend C 的 SyncAll"},
-    {"nccl", "NCCL: torch.distributed with hccl, or hccl/hccl.h",
-     "NCCL：请用 torch.distributed（hccl），或 hccl/hccl.h"},
-    {"nvtx", "NVTX: torch_npu.npu.mstx", "NVTX：请用 torch_npu.npu.mstx"},
-    {"NvInfer", "TensorRT: om models by atc and acl", "TensorRT：请用 atc 转换 om 模型并通过 acl 推理"},
-    {"npp", "NPP: torchvision or OpenCV on the host", "NPP：请在主机上用 torchvision 或 OpenCV"},
-    {"cuda", "CUDA runtime: acl/acl_rt.h has streams, memory and events",
-     "CUDA 运行时：流、内存、事件请用 acl/acl_rt.h"},
-    {"ATen/cuda/", "PyTorch's CUDA part: torch_npu/csrc has the like for NPU",
-     "PyTorch 的 CUDA 部分：NPU 对应 torch_npu/csrc"},
-    {"ATen/cudnn/", "PyTorch's CUDA part: torch_npu/csrc has the like for NPU",
-     "PyTorch 的 CUDA 部分：NPU 对应 torch_npu/csrc"},
-    {"c10/cuda/", "PyTorch's CUDA part: torch_npu/csrc/core/npu has the like for NPU",
-     "PyTorch 的 CUDA 部分：NPU 对应 torch_npu/csrc/core/npu"},
-    {"THC/", "PyTorch's old CUDA part: gone from PyTorch too", "PyTorch 旧的 CUDA 部分：新版 PyTorch 已移除"},
-});
-
-constexpr std::string_view kKernelEn =
-    "a CUDA kernel: write it in Ascend C (msopgen makes the project), or compose it of torch operators";
-constexpr std::string_view kKernelZh = "CUDA 核函数：请用 Ascend C 实现（msopgen 生成工程），或用 torch 算子组合";
-constexpr std::string_view kOperatorEn =
-    "an operator of this project: it needs an implementation for PrivateUse1 (op-plugin, or TORCH_LIBRARY_IMPL that "
-    "calls aclnn or Ascend C)";
-constexpr std::string_view kOperatorZh =
-    "自定义算子：需要 PrivateUse1 的实现（op-plugin，或调用 aclnn、Ascend C 的 TORCH_LIBRARY_IMPL）";
 
 /// One pass over the source; comments and strings are passed over, except those that hold names of operators.
 class Scanner {
@@ -105,13 +63,12 @@ class Scanner {
     while (at < text_.size() && std::isspace(static_cast<unsigned char>(text_[at]))) ++at;
   }
 
-  void add(std::string_view rule, std::size_t begin, std::size_t end, std::string api, std::string_view en,
-           std::string_view zh, std::string_view suggestion = {}) {
-    const std::string shown = api.substr(0, 100);
-    Finding& f = sheet_.add(rule, Category::CudaSource, Confidence::Certain, begin, end,
-                            {shown + ": " + std::string(en), shown + "：" + std::string(zh)});
+  /// `key` of the sentence, which begins with the API.
+  Finding& add(std::string_view rule, std::size_t begin, std::size_t end, std::string_view api, std::string_view key) {
+    const std::string_view shown = api.substr(0, 100);
+    Finding& f = sheet_.add(rule, begin, end, rules::told(key, {shown}));
     f.api = shown;
-    f.suggestion = suggestion;
+    return f;
   }
 
   void directive() {
@@ -132,12 +89,15 @@ class Scanner {
     if (stop == std::string_view::npos) return;
     at_ = stop + 1;
     const std::string_view path = text_.substr(at + 1, stop - at - 1);
-    for (const Header& h : kHeaders) {
-      if (!path.starts_with(h.prefix)) continue;
-      if (close == '"' && h.prefix == "cuda" && path.find('/') == std::string_view::npos &&
+    static const support::Table headers = support::Table::of("cuda_headers.tsv");
+    for (support::Row header = headers.first(); header; header = header.next()) {
+      if (!path.starts_with(header.key())) continue;
+      if (close == '"' && header.key() == "cuda" && path.find('/') == std::string_view::npos &&
           !path.starts_with("cuda_") && path != "cuda.h")
         continue;
-      add("TX403", start, stop + 1, std::string(path), h.en, h.zh);
+      const std::string_view shown = path.substr(0, 100);
+      const Bilingual note{header.cell(1), header.cell(2)};
+      sheet_.add("TX403", start, stop + 1, rules::told("TX403", {shown, note})).api = shown;
       return;
     }
   }
@@ -180,19 +140,10 @@ class Scanner {
     std::string name(text_.substr(from, stop - from));
     if (call == "Name" || (call == "impl" && !cuda_library_)) return;
     if (!space_.empty() && name.find("::") == std::string::npos) name = space_ + "::" + name;
-    if (call == "REGISTER_OP")
-      add("TX402", from, stop, name,
-          "a TensorFlow operator of this project: NPU needs it as a custom operator of CANN (Ascend C or TBE) with a "
-          "TensorFlow plug-in",
-          "自定义 TensorFlow 算子：NPU 需要 CANN 自定义算子（Ascend C 或 TBE）及 TensorFlow 适配插件", "Ascend C");
+    if (call == "REGISTER_OP") add("TX402", from, stop, name, "TX402.tensorflow").suggestion = "Ascend C";
     else if (in_pybind_)
-      add("TX402", from, stop, name,
-          "a function of this extension that Python calls: write it for NPU (NpuExtension of "
-          "torch_npu.utils.cpp_extension) or compose it of torch operators",
-          "扩展模块供 Python 调用的函数：请为 NPU 重写（torch_npu.utils.cpp_extension 的 NpuExtension）或用 torch "
-          "算子组合",
-          "torch_npu.utils.cpp_extension.NpuExtension");
-    else add("TX402", from, stop, name, kOperatorEn, kOperatorZh, "op-plugin");
+      add("TX402", from, stop, name, "TX402.python").suggestion = "torch_npu.utils.cpp_extension.NpuExtension";
+    else add("TX402", from, stop, name, "TX402").suggestion = "op-plugin";
   }
 
   /// TORCH_LIBRARY(ns, m), PYBIND11_MODULE(name, m) …: what follows defines operators of it.
@@ -252,7 +203,7 @@ class Scanner {
           at = k + 1;
           continue;
         }
-        add("TX401", begin, end, std::string(word), kKernelEn, kKernelZh, "Ascend C");
+        add("TX401", begin, end, word, "TX401");
         at_ = next;
         return;
       }
@@ -277,8 +228,7 @@ class Scanner {
     std::size_t begin = end;
     while (begin > 0 && is_name_byte(text_[begin - 1]) && end - begin < 200) --begin;
     if (begin < end && launched_.insert(std::string(text_.substr(begin, end - begin))).second)
-      add("TX404", begin, end, std::string(text_.substr(begin, end - begin)),
-          "starts a CUDA kernel here (first of its launches)", "此处启动 CUDA 核函数（首次启动）");
+      add("TX404", begin, end, text_.substr(begin, end - begin), "TX404");
     at_ += 3;
   }
 
@@ -299,19 +249,13 @@ class Scanner {
              w == "C10_CUDA_KERNEL_LAUNCH_CHECK" || w == "C10_CUDA_CHECK") {
       if (!used_.insert(std::string(w)).second) return;
       const bool stream = w == "getCurrentCUDAStream", guard = w.ends_with("Guard");
-      add("TX405", begin, at_, std::string(w),
-          stream  ? "of NPU: c10_npu::getCurrentNPUStream"
-          : guard ? "of NPU: c10_npu::NPUGuard"
-          : w == "is_cuda" || w == "kCUDA"
-              ? "NPUs are the device type PrivateUse1: is_privateuseone(), at::kPrivateUse1"
-              : "a part of CUDA: the file is to be written for NPU",
-          stream  ? "NPU 对应 c10_npu::getCurrentNPUStream"
-          : guard ? "NPU 对应 c10_npu::NPUGuard"
-          : w == "is_cuda" || w == "kCUDA" ? "NPU 的设备类型是 PrivateUse1：is_privateuseone()、at::kPrivateUse1"
-                                           : "CUDA 的部分：该文件需为 NPU 重写",
-          stream  ? "c10_npu::getCurrentNPUStream"
-          : guard ? "c10_npu::NPUGuard"
-                  : "");
+      Finding& f = add("TX405", begin, at_, w,
+                       stream                           ? "TX405.stream"
+                       : guard                          ? "TX405.guard"
+                       : w == "is_cuda" || w == "kCUDA" ? "TX405.device"
+                                                        : "TX405.part");
+      if (stream) f.suggestion = "c10_npu::getCurrentNPUStream";
+      if (guard) f.suggestion = "c10_npu::NPUGuard";
     }
   }
 
@@ -358,12 +302,7 @@ std::vector<Finding> cmake(std::string_view text) {
       const bool sets = command == "set" && (word == "CMAKE_CUDA_ARCHITECTURES" || word == "CMAKE_CUDA_FLAGS" ||
                                              word == "TORCH_CUDA_ARCH_LIST");
       if (languages || found || adds || sets) {
-        Finding& f = sheet.add(
-            "TX406", Category::CudaSource, Confidence::Certain, begin, at,
-            {word + ": builds CUDA code; for NPU find CANN (ASCEND_HOME_PATH) and Ascend C's CMake, as msopgen writes "
-                    "them",
-             word + "：构建 CUDA 代码；NPU 请使用 CANN（ASCEND_HOME_PATH）与 Ascend C 的 CMake，可由 msopgen 生成"});
-        f.api = word;
+        sheet.add("TX406", begin, at, rules::told("TX406", {word})).api = word;
       }
       if (calls) command = lower;
     } else if (c == '"') {

@@ -12,32 +12,31 @@
 namespace updraft::migrate::text {
 namespace {
 
-constexpr std::array kSkipped = std::to_array<Skipped>({
-    {".git", "a Git repository"},
-    {".hg", "a Mercurial repository"},
-    {".svn", "a Subversion working copy"},
-    {".bzr", "a Bazaar repository"},
-    {"__pycache__", "compiled Python"},
-    {".venv", "a virtual environment"},
-    {"venv", "a virtual environment"},
-    {".env", "a virtual environment"},
-    {"site-packages", "installed packages"},
-    {"node_modules", "installed packages of Node.js"},
-    {".tox", "environments of tox"},
-    {".nox", "environments of nox"},
-    {".eggs", "eggs of setuptools"},
-    {"*.egg-info", "metadata of setuptools"},
-    {"*.dist-info", "metadata of an installed package"},
-    {".mypy_cache", "a cache of mypy"},
-    {".pytest_cache", "a cache of pytest"},
-    {".ruff_cache", "a cache of ruff"},
-    {".ipynb_checkpoints", "earlier states of notebooks"},
-    {".idea", "settings of an editor"},
-    {".cache", "a cache"},
-    {"CMakeFiles", "what a build made"},
-    {"wandb", "records of runs"},
-    {"mlruns", "records of runs"},
-});
+/// Of repositories, caches, environments, editors, builds and records of runs; a leading * stands for any characters.
+constexpr std::array<std::string_view, 24> kSkipped = {".git",
+                                                       ".hg",
+                                                       ".svn",
+                                                       ".bzr",
+                                                       "__pycache__",
+                                                       ".venv",
+                                                       "venv",
+                                                       ".env",
+                                                       "site-packages",
+                                                       "node_modules",
+                                                       ".tox",
+                                                       ".nox",
+                                                       ".eggs",
+                                                       "*.egg-info",
+                                                       "*.dist-info",
+                                                       ".mypy_cache",
+                                                       ".pytest_cache",
+                                                       ".ruff_cache",
+                                                       ".ipynb_checkpoints",
+                                                       ".idea",
+                                                       ".cache",
+                                                       "CMakeFiles",
+                                                       "wandb",
+                                                       "mlruns"};
 
 bool ends(std::string_view name, auto... suffixes) { return (name.ends_with(suffixes) || ...); }
 
@@ -68,11 +67,9 @@ std::string_view interpreter(std::string_view head) {
 
 }  // namespace
 
-std::span<const Skipped> skipped_folders() noexcept { return kSkipped; }
-
 bool is_skipped_folder(std::string_view name) noexcept {
-  return std::any_of(kSkipped.begin(), kSkipped.end(), [&](const Skipped& s) {
-    return s.folder[0] == '*' ? name.ends_with(s.folder.substr(1)) && name.size() >= s.folder.size() : name == s.folder;
+  return std::any_of(kSkipped.begin(), kSkipped.end(), [&](std::string_view folder) {
+    return folder[0] == '*' ? name.ends_with(folder.substr(1)) && name.size() >= folder.size() : name == folder;
   });
 }
 

@@ -1,7 +1,6 @@
 // Which reader looks at a file, by its name and its first bytes.
 #pragma once
 #include <functional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,13 +15,8 @@ using PythonFindings = std::function<std::vector<Finding>(std::string_view sourc
 
 // What a file is, by its name and its first bytes, and what is not looked into.
 
-struct Skipped {
-  std::string_view folder;  ///< a leading or trailing * stands for any characters
-  std::string_view en;      ///< what it holds
-};
-/// Folders whose files are nobody's sources: repositories, environments, caches, what builds make.
-std::span<const Skipped> skipped_folders() noexcept;
-/// `name` without the folders above it.
+/// Folders whose files are nobody's sources: repositories, environments, caches, what builds make. `name` without the
+/// folders above it.
 bool is_skipped_folder(std::string_view name) noexcept;
 
 /// `head` is the beginning of the file (4 KiB are enough); it decides where the name does not (#! lines) and keeps

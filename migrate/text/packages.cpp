@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 
+#include "migrate/rules/rule.h"
 #include "migrate/support/third_party.h"
 #include "migrate/text/notebook/json.h"
 #include "migrate/text/readers.h"
@@ -30,11 +31,7 @@ bool cuda_build(std::string_view version) {
 constexpr std::size_t kLongestName = 200;
 
 void cuda_build_finding(Sheet& sheet, std::string_view name, std::size_t begin, std::size_t end) {
-  Finding& f =
-      sheet.add("TX231", Category::ThirdParty, Confidence::Certain, begin, end,
-                {std::string(name) +
-                     " is asked for as a CUDA build: take the CPU build and, of torch, torch-npu of the same version",
-                 std::string(name) + " 指定了 CUDA 版本：请改用 CPU 版本，并为 torch 安装同版本的 torch-npu"});
+  Finding& f = sheet.add("TX231", begin, end, rules::told("TX231", {name}));
   f.api = name;
   f.suggestion = name == "torch" ? "torch+cpu, torch-npu" : "";
 }
@@ -43,8 +40,7 @@ bool package_finding(Sheet& sheet, std::string_view name, std::size_t begin, std
   if (name.size() > kLongestName) return false;
   const ThirdParty known = lookup_distribution(name);
   if (!worth_saying(known)) return false;
-  Finding& f = sheet.add("TX232", Category::ThirdParty, Confidence::Certain, begin, end,
-                         {sentence(known, name, Language::en), sentence(known, name, Language::zh)});
+  Finding& f = sheet.add("TX232", begin, end, sentence(known, name));
   f.api = name;
   f.suggestion = known.alternative;
   return true;
@@ -99,10 +95,7 @@ void package_index(Sheet& sheet, std::string_view url, std::size_t begin) {
                       url.find("developer.download.nvidia.com") != std::string_view::npos;
   if (!pytorch && !nvidia && !cuda_build(url)) return;
   if (!pytorch && !nvidia && url.find("://") == std::string_view::npos) return;
-  sheet.add(
-      "TX233", Category::ThirdParty, Confidence::Certain, begin, begin + url.size(),
-      {"an index of CUDA builds: PyTorch's for the CPU is https://download.pytorch.org/whl/cpu, torch-npu is on PyPI",
-       "CUDA 版本的软件源：PyTorch CPU 版本在 https://download.pytorch.org/whl/cpu，torch-npu 在 PyPI"});
+  sheet.add("TX233", begin, begin + url.size());
 }
 
 namespace {
@@ -179,10 +172,7 @@ class Dockerfile {
     const std::string_view image = rest.substr(0, rest.find_first_of(" \t\r"));
     if (image.starts_with("nvidia/") || image.find("nvcr.io/") != std::string_view::npos ||
         image.find("cuda") != std::string_view::npos)
-      sheet_.add(
-          "TX251", Category::Note, Confidence::Certain, at, at + image.size(),
-          {"an image with CUDA: take one with CANN of the same Python, or install CANN and torch-npu in a plain one",
-           "带 CUDA 的镜像：请改用相同 Python 版本且带 CANN 的镜像，或在普通镜像中安装 CANN 与 torch-npu"});
+      sheet_.add("TX251", at, at + image.size());
   }
 
   void variables(std::string_view rest, std::size_t at) {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "migrate/rules/rule.h"
+
 namespace updraft::migrate::text {
 
 void Embedded::same(std::string_view bytes, std::size_t outer) {
@@ -141,8 +143,7 @@ class Counter {
 void leave_for_review(Finding& finding) {
   finding.edits.clear();
   finding.confidence = Confidence::Review;
-  finding.message.en += "; to be changed by hand: the place is escaped, split or changed for another reason too";
-  finding.message.zh += "；请手动修改：该处经过转义、被拆分，或已因其他原因被修改";
+  finding.message += rules::told("text.by_hand");
 }
 
 /// Two edits collide where they share a byte or insert at the same place; a finding is changed whole or not at all.
@@ -176,21 +177,22 @@ void leave_collisions(std::vector<Finding>& findings) {
 
 }  // namespace
 
-Finding& Sheet::add(std::string_view rule, Category category, Confidence confidence, std::size_t begin, std::size_t end,
-                    Text message) {
+Finding& Sheet::add(std::string_view id, std::size_t begin, std::size_t end, Text message) {
+  const rules::Rule& rule = rules::coded(id);
   Finding& f = findings_.emplace_back();
-  f.rule = rule;
-  f.category = category;
-  f.confidence = confidence;
+  f.rule = rule.id;
+  f.category = rule.category;
+  f.suggestion = rule.suggestion;
   f.begin = static_cast<std::uint32_t>(begin);
   f.end = static_cast<std::uint32_t>(end);
-  f.message = std::move(message);
+  f.message = message.empty() ? rule.message : std::move(message);
   return f;
 }
 
 Finding& Sheet::change(std::string_view rule, Confidence confidence, std::size_t begin, std::size_t end,
                        std::string replacement, Text message) {
-  Finding& f = add(rule, Category::Change, confidence, begin, end, std::move(message));
+  Finding& f = add(rule, begin, end, std::move(message));
+  f.confidence = confidence;
   f.edits.push_back({f.begin, f.end, std::move(replacement)});
   return f;
 }
@@ -235,7 +237,7 @@ std::vector<Finding> too_large(std::string_view text, std::string_view rule) {
   Finding f;
   f.rule = rule;
   f.category = Category::Failure;
-  f.message = {"the file is larger than 4 GiB and was not looked at", "文件超过 4 GiB，未作分析"};
+  f.message = rules::told("text.large");
   return {f};
 }
 

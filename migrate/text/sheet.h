@@ -66,12 +66,12 @@ class Sheet {
 
   std::string_view text() const noexcept { return text_; }
 
-  /// The reference lasts until the next finding.
-  Finding& add(std::string_view rule, Category category, Confidence confidence, std::size_t begin, std::size_t end,
-               Text message);
+  /// Category and suggestion are the registry's, as are the words where none are given. The reference lasts until the
+  /// next finding.
+  Finding& add(std::string_view rule, std::size_t begin, std::size_t end, Text message = {});
   /// A change of exactly [begin, end).
   Finding& change(std::string_view rule, Confidence confidence, std::size_t begin, std::size_t end,
-                  std::string replacement, Text message);
+                  std::string replacement, Text message = {});
   /// The findings of a text that stands inside this one. Edits that cannot be carried over leave the finding for
   /// review.
   void adopt(std::vector<Finding> inner, const Embedded& embedded);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "migrate/rules/rule.h"
 #include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 
@@ -116,29 +117,16 @@ std::optional<Judgement> judge(std::string_view key, std::string_view value) {
 }
 
 Text reason(const Judgement& judgement, std::string_view key) {
-  const std::string k(key.substr(0, 60));
+  const std::string_view k = key.substr(0, 60);
   const bool unsure = judgement.confidence == Confidence::Review;
   switch (judgement.meaning) {
-    case Meaning::Accelerator:
-      return {
-          k + " of Lightning: gpu and cuda mean npu where the script imports ascend_function.lightning_npu, which "
-              "is written beside each Trainer, Fabric and LightningCLI (PT332); npu says it plainly",
-          "Lightning 的 " + k +
-              "：脚本导入 ascend_function.lightning_npu 后（在 Trainer、Fabric 与 LightningCLI 处自动写入，PT332），"
-              "gpu 与 cuda 即指 npu；写作 npu 更明确"};
-    case Meaning::Backend:
-      return {"collectives of NPUs go by the backend hccl" +
-                  (unsure ? "; look whether " + k + " names a backend" : std::string()),
-              "NPU 的集合通信使用 hccl 后端" + (unsure ? "；请确认 " + k + " 是否表示通信后端" : std::string())};
+    case Meaning::Accelerator: return rules::told("value.accelerator", {k});
+    case Meaning::Backend: return rules::told(unsure ? "value.backend.unsure" : "value.backend", {k});
     case Meaning::Device: break;
   }
-  return {"PyTorch's device type of NPUs is npu" + (unsure ? "; look whether " + k + " names a device" : std::string()),
-          "NPU 在 PyTorch 中的设备类型是 npu" + (unsure ? "；请确认 " + k + " 是否表示设备" : std::string())};
+  return rules::told(unsure ? "value.device.unsure" : "value.device", {k});
 }
 
-void says_registered(Text& message) {
-  message.en += "; but the project registers something of its own as nccl: look whether that is asked for here";
-  message.zh += "；但本项目自行注册了名为 nccl 的对象：请确认此处是否指它";
-}
+void says_registered(Text& message) { message += rules::told("value.registered"); }
 
 }  // namespace updraft::migrate::text

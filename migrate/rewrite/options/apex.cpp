@@ -20,7 +20,7 @@ const std::string kAmp = "\x01";
 
 struct Refused {
   NodeId where;
-  std::string why;
+  Text why;
 };
 
 /// The name behind the last dot of an API of torch's mixed precision: autocast, GradScaler; empty for others.
@@ -72,7 +72,11 @@ class ApexAmp {
   }
 
  private:
-  [[noreturn]] static void refuse(NodeId where, std::string why) { throw Refused{where, std::move(why)}; }
+  /// `reason` of messages.tsv.
+  [[noreturn]] static void refuse(NodeId where, std::string_view reason,
+                                  std::initializer_list<rules::Part> parts = {}) {
+    throw Refused{where, rules::told(reason, parts)};
+  }
 
   std::string text(NodeId node) const { return std::string(tree_.text(node)); }
 
@@ -158,19 +162,18 @@ class ApexAmp {
   // Steps ------------------------------------------------------------------------------------------------------------
 
   void convert() {
-    if (scalers_.size() != 1) refuse(scalers_[1].node, "the source makes several GradScalers");
+    if (scalers_.size() != 1) refuse(scalers_[1].node, "PT823.scalers");
     const NodeId call = scalers_[0].call;
-    if (call == kNone) refuse(scalers_[0].node, "GradScaler is not called here");
+    if (call == kNone) refuse(scalers_[0].node, "PT823.scaler.called");
     const NodeId target = target_of(call);
-    if (target == kNone) refuse(call, "the GradScaler is not simply given to a variable");
+    if (target == kNone) refuse(call, "PT823.scaler.variable");
     settings(call);
     statement_ = tree_.parent(tree_.parent(call));
-    if (!alone(statement_)) refuse(call, "several statements share a line");
+    if (!alone(statement_)) refuse(call, "statement.line");
     if (tree_.kind(target) == Kind::Identifier) {
       const Holder made = holder(target);
       for (const names::Binding& b : made.bindings ? *made.bindings : std::vector<names::Binding>{})
-        if (b.how != names::Bind::Assignment || b.value != call)
-          refuse(target, "the variable " + made.text + " is given other values as well");
+        if (b.how != names::Bind::Assignment || b.value != call) refuse(target, "PT823.scaler.values", {made.text});
     }
     remove(statement_);
     for (const Use& use : autocasts_) autocast(use);
@@ -197,7 +200,7 @@ class ApexAmp {
         name = tree_.text(tree_.child(a, Field::Name));
         value = tree_.child(a, Field::Value);
       } else if (tree_.kind(a) == Kind::ListSplat || tree_.kind(a) == Kind::DictionarySplat) {
-        refuse(a, "the GradScaler's arguments cannot be told");
+        refuse(a, "PT823.scaler.arguments");
       } else if (with_device && place == 0) {
         ++place;
         continue;  // the device
@@ -211,19 +214,18 @@ class ApexAmp {
         continue;
       }
       const auto* same = std::find_if(kSame.begin(), kSame.end(), [&](const auto& pair) { return pair.first == name; });
-      if (same == kSame.end()) refuse(a, "amp.initialize has nothing like " + std::string(name));
+      if (same == kSame.end()) refuse(a, "PT823.initialize", {name});
       options_ += ", " + std::string(same->second) + "=" + text(value);
     }
   }
 
   void autocast(const Use& use) {
     const NodeId call = use.call;
-    if (call == kNone) refuse(use.node, "autocast is not called here");
+    if (call == kNone) refuse(use.node, "PT823.autocast.called");
     if (!rules::under(use.value.name, "torch.cuda") && !rules::under(use.value.name, "torch.npu")) {
       std::string device;
       const NodeId given = argument(call, "device_type", 0);
-      if (given == kNone || !s_.module.plain_string(given, device))
-        refuse(call, "the device of autocast cannot be told");
+      if (given == kNone || !s_.module.plain_string(given, device)) refuse(call, "PT823.autocast.device");
       if (device == "cpu") return;
     }
     bool off = false;
@@ -241,8 +243,7 @@ class ApexAmp {
       const NodeId value = tree_.child(a, Field::Value);
       if (name == "dtype") {
         const std::string type = text(value);
-        if (!type.ends_with(".float16") && !type.ends_with(".half"))
-          refuse(a, "apex computes in float16 alone, not in " + type);
+        if (!type.ends_with(".float16") && !type.ends_with(".half")) refuse(a, "PT823.type", {type});
       } else if (name == "enabled") {
         off = tree_.kind(value) == Kind::False;
         if (!off && tree_.kind(value) != Kind::True) condition(value);
@@ -263,9 +264,11 @@ class ApexAmp {
   void look_for_dedents() {
     for (const auto& [call, condition] : conditions_)
       if (condition != enabled_)
-        refuse(call, enabled_.empty()    ? "autocast is switched by " + condition + ", the GradScaler is not"
-                     : condition.empty() ? "the GradScaler is switched by " + enabled_ + ", autocast is not"
-                                         : "autocast is switched by " + condition + ", the GradScaler by " + enabled_);
+        refuse(call,
+               enabled_.empty()    ? "PT823.switch.autocast"
+               : condition.empty() ? "PT823.switch.scaler"
+                                   : "PT823.switch.both",
+               {condition.empty() ? enabled_ : condition, enabled_});
     const std::string_view all = tree_.text();
     for (const auto& [use, off] : casts_) {
       const NodeId up = tree_.parent(use.call);
@@ -274,14 +277,13 @@ class ApexAmp {
         continue;
       }
       if (tree_.kind(up) == Kind::Decorator) {
-        if (!alone(up)) refuse(use.call, "several things share a line");
+        if (!alone(up)) refuse(use.call, "PT823.autocast.line");
         remove_line(up);
         continue;
       }
       const NodeId with = tree_.ancestor(use.call, Kind::With);
       if (tree_.kind(up) != Kind::WithItem || with == kNone)
-        refuse(use.call, tree_.kind(up) == Kind::AsPattern ? "the autocast is given a name"
-                                                           : "the autocast is no with statement's own");
+        refuse(use.call, tree_.kind(up) == Kind::AsPattern ? "PT823.autocast.name" : "PT823.autocast.with");
       std::vector<NodeId> items;
       for (NodeId id = with; id < tree_.child(with, Field::Body); ++id)
         if (tree_.kind(id) == Kind::WithItem) items.push_back(id);
@@ -337,7 +339,7 @@ class ApexAmp {
         const Holder next = passed_on(mention);
         if (std::find(holders.begin(), holders.end(), next) == holders.end()) holders.push_back(next);
       }
-    if (steps_.empty()) refuse(statement_, "no step of the GradScaler with an optimizer is seen here");
+    if (steps_.empty()) refuse(statement_, "PT823.scaler.step");
     for (auto& [statement, loss, call] : backwards_) backward(statement, loss, call);
   }
 
@@ -345,26 +347,25 @@ class ApexAmp {
     NodeId given = mention;
     if (tree_.kind(tree_.parent(mention)) == Kind::KeywordArgument) given = tree_.parent(mention);
     const NodeId list = tree_.parent(given), call = tree_.parent(list);
-    if (tree_.kind(list) != Kind::ArgumentList || tree_.kind(call) != Kind::Call)
-      refuse(mention, "the GradScaler is used as a value");
+    if (tree_.kind(list) != Kind::ArgumentList || tree_.kind(call) != Kind::Call) refuse(mention, "PT823.scaler.value");
     const NodeId callee = tree_.child(call, Field::Function);
     NodeId function = kNone;
     for (NodeId id : tree_.children(0))
       if (tree_.kind(id) == Kind::Function && tree_.text(tree_.child(id, Field::Name)) == tree_.text(callee))
         function = id;
     if (function == kNone || tree_.kind(callee) != Kind::Identifier || !starts(tree_))
-      refuse(mention, "the GradScaler goes to a function that others may call as well");
+      refuse(mention, "PT823.scaler.given");
     const auto parameters = s_.module.parameters(function);
     const std::string name = names::Module::parameter(tree_, given, parameters);
     NodeId parameter = kNone;
     for (NodeId p : tree_.children(tree_.child(function, Field::Parameters)))
       if (tree_.kind(p) == Kind::Identifier && tree_.text(p) == name) parameter = p;
-    if (parameter == kNone) refuse(mention, "which parameter takes the GradScaler cannot be told");
+    if (parameter == kNone) refuse(mention, "PT823.scaler.parameter");
     for (NodeId id = 0; id < tree_.size(); ++id) {  // every mention of the function is such a call
       if (tree_.kind(id) != Kind::Identifier || tree_.text(id) != tree_.text(callee) || !tree_.is_reference(id))
         continue;
       if (tree_[id].field == Field::Name && tree_.parent(id) == function) continue;
-      if (tree_.call_of(id) == kNone) refuse(id, "the function that takes the GradScaler is used as a value");
+      if (tree_.call_of(id) == kNone) refuse(id, "PT823.scaler.function");
     }
     if (taken_out_.insert(given).second) take_out(list, given);
     if (taken_out_.insert(parameter).second) take_out(tree_.child(function, Field::Parameters), parameter);
@@ -411,10 +412,10 @@ class ApexAmp {
       if (tree_.kind(attribute_of_result) != Kind::Attribute || outer == kNone ||
           tree_.text(tree_.child(attribute_of_result, Field::Attribute)) != "backward" || statement == kNone ||
           tree_.parent(outer) != statement || !alone(statement))
-        refuse(call, "the scaled loss is used for more than backward()");
+        refuse(call, "PT823.loss");
       backwards_.push_back({statement, tree_.child(list, std::size_t{0}), outer});
     } else {
-      refuse(call, "apex.amp has nothing like GradScaler." + std::string(name) + " as it stands here");
+      refuse(call, "PT823.method", {name});
     }
   }
 
@@ -437,7 +438,7 @@ class ApexAmp {
         if (function_around(call) == function && call > statement) note(optimizer);
     if (optimizers.empty()) {
       for (const auto& [call, optimizer] : steps_) note(optimizer);
-      if (optimizers.size() > 1) refuse(statement, "which optimizer follows this backward() cannot be told");
+      if (optimizers.size() > 1) refuse(statement, "PT823.optimizer.which");
     }
     std::string unit = "    ";
     if (indent_of(statement).find('\t') != std::string::npos) unit = "\t";
@@ -470,10 +471,10 @@ class ApexAmp {
         if (names::Module::parameter(tree_, a, parameters) == tree_.text(optimizer)) {
           const NodeId value = tree_.kind(a) == Kind::KeywordArgument ? tree_.child(a, Field::Value) : a;
           const std::string here = at_home(value, outer);
-          if (!found.empty() && found != here) refuse(outer, "the function that steps gets several optimizers");
+          if (!found.empty() && found != here) refuse(outer, "PT823.optimizer.several");
           found = here;
         }
-    if (found.empty()) refuse(optimizer, "where this optimizer comes from cannot be told");
+    if (found.empty()) refuse(optimizer, "PT823.optimizer.unknown");
     return found;
   }
 
@@ -497,12 +498,11 @@ class ApexAmp {
         if (tree_.kind(id) == Kind::Assignment && text(tree_.child(id, Field::Left)) == optimizer &&
             function_around(id) == home(scaler, optimizer))
           made.push_back(id);
-      if (made.empty())
-        refuse(statement_, "the optimizer " + optimizer + " is not made in the function that makes the model");
+      if (made.empty()) refuse(statement_, "PT823.optimizer.model", {optimizer});
       const NodeId function = function_around(made[0]);
       const NodeId here = function == kNone ? kHere : tree_.child(function, Field::Body);
       if (block == kNone) block = here;
-      if (block != here) refuse(made[0], "the optimizers are made in several functions");
+      if (block != here) refuse(made[0], "PT823.optimizer.functions");
       for (const NodeId id : made) {
         const NodeId statement = within(block, id);
         if (place == kNone || statement > place) place = statement;
@@ -533,17 +533,13 @@ class ApexAmp {
         const auto parameters = s_.module.parameters(tree_.parent(block));
         if (std::find(parameters.begin(), parameters.end(), model) != parameters.end()) name = model;
       }
-      if (name.empty())
-        refuse(statement_, "no variable " + model + " is set beside the optimizer; name the model's variable after -a");
+      if (name.empty()) refuse(statement_, "PT823.model", {model});
       models.push_back(name);
     }
     for (const NodeId id : parallel)
-      if (within(block, id) <= place)
-        refuse(id,
-               "the model is in DataParallel or DistributedDataParallel before the optimizer is made, and "
-               "amp.initialize has to stand between");
+      if (within(block, id) <= place) refuse(id, "PT823.parallel");
     const NodeId used = within(block, steps_[0].first);
-    if (used != kNone && place >= used) refuse(statement_, "the optimizer is made in the loop that trains");
+    if (used != kNone && place >= used) refuse(statement_, "PT823.optimizer.loop");
     const auto group = [&](const std::vector<std::string>& names) {
       return names.size() == 1 ? names[0] : "[" + joined(names) + "]";
     };
@@ -625,7 +621,7 @@ class ApexAmp {
       edits_.push_back(s_.replace(spared, line));
     } else {
       const NodeId torch = first_import(s_, "torch");
-      if (torch == kNone || tree_.parent(torch) != 0) refuse(statement_, "torch is not imported by the module itself");
+      if (torch == kNone || tree_.parent(torch) != 0) refuse(statement_, "PT823.torch");
       edits_.push_back(insert_line(tree_, torch, line, false));
     }
     if (contextlib_) {

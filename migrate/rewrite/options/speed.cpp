@@ -36,23 +36,25 @@ constexpr Optimizer kOptimizers[] = {{"torch.optim.Adam", 6, kAdam},
                                      {"torch.optim.RMSprop", 7, kRmsprop},
                                      {"torch.optim.Adadelta", 5, kAdadelta}};
 
-/// The argument that the fused optimizer does not have; empty where it has them all.
-std::string unknown_argument(const syntax::Tree& tree, NodeId call, const Optimizer& known) {
+Text lacks(std::string_view argument) { return rules::told("PT831.lacks", {argument}); }
+
+/// What the fused optimizer does not have; empty where it has them all.
+Text unknown_argument(const syntax::Tree& tree, NodeId call, const Optimizer& known) {
   std::size_t position = 0;
   bool lr = false;
   for (NodeId argument : tree.children(tree.child(call, Field::Arguments))) {
     const Kind kind = tree.kind(argument);
-    if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) return std::string(tree.text(argument));
+    if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) return lacks(tree.text(argument));
     if (kind == Kind::KeywordArgument) {
       const std::string_view name = tree.text(tree.child(argument, Field::Name));
       if (std::find(known.parameters.begin(), known.parameters.end(), name) == known.parameters.end())
-        return std::string(name);
+        return lacks(name);
       lr = lr || name == "lr";
     } else if (++position > known.positions) {
-      return std::string(tree.text(argument));
+      return lacks(tree.text(argument));
     }
   }
-  return known.needs_lr && !lr && position < 2 ? "lr (missing)" : "";
+  return known.needs_lr && !lr && position < 2 ? rules::told("PT831.lr") : Text();
 }
 
 const rules::Rule& rule() { return rules::coded("PT831"); }
@@ -153,10 +155,10 @@ void affine(Sites& s, const std::string& model) {
                                     [&](const Optimizer& o) { return o.api == use.value.name; });
     const bool optimizer = known != std::end(kOptimizers);
     if (!optimizer && !row.certain) continue;
-    std::string hindrance;
-    if (optimizer && use.call == kNone) hindrance = "it is not called here";
+    Text hindrance;
+    if (optimizer && use.call == kNone) hindrance = rules::told("PT831.called");
     else if (optimizer) hindrance = unknown_argument(tree, use.call, *known);
-    if (hindrance.empty() && optimizer && to_none) hindrance = "zero_grad(set_to_none=True)";
+    if (hindrance.empty() && optimizer && to_none) hindrance = lacks("zero_grad(set_to_none=True)");
     const Confidence sure = !hindrance.empty() ? Confidence::Review
                             : optimizer        ? Confidence::Likely
                                                : Confidence::Certain;
@@ -268,16 +270,16 @@ class Loop {
     at_ = static_cast<std::size_t>(std::find(statements_.begin(), statements_.end(), backward) - statements_.begin());
   }
 
-  /// Why the loop is not plain; empty where it is.
-  std::string look() {
+  /// Why the loop is not plain, as a key of messages.tsv; empty where it is.
+  std::string_view look() {
     const MethodCall call = method_call(tree_, backward_);
     loss_ = call.object;
-    if (tree_.kind(loss_) != Kind::Identifier) return "what backward() is called on has no name";
+    if (tree_.kind(loss_) != Kind::Identifier) return "PT821.loss.name";
     NodeId loop = kNone;
     for (NodeId up = tree_.parent(backward_); up != kNone && tree_.kind(up) != Kind::Function; up = tree_.parent(up))
       if (tree_.kind(up) == Kind::For || tree_.kind(up) == Kind::While) loop = up;
-    if (loop == kNone) return "it stands in no loop of its function";
-    if (const std::string problem = find_step(); !problem.empty()) return problem;
+    if (loop == kNone) return "PT821.loop";
+    if (const std::string_view problem = find_step(); !problem.empty()) return problem;
     return find_forward();
   }
 
@@ -307,14 +309,13 @@ class Loop {
   }
 
  private:
-  std::string find_step() {
+  std::string_view find_step() {
     for (std::size_t i = at_ + 1; i < statements_.size(); ++i) {
       const NodeId id = statements_[i];
       const std::string_view text = tree_.text(id);
       const MethodCall call = method_call(tree_, id);
       if (call && call.method == "step" && is_optimizer(s_, call.object)) {
-        if (tree_.child(tree_.child(call.call, Field::Arguments), std::size_t{0}) != kNone)
-          return "optimizer.step takes a closure";
+        if (tree_.child(tree_.child(call.call, Field::Arguments), std::size_t{0}) != kNone) return "PT821.closure";
         step_ = id;
         break;
       }
@@ -322,24 +323,24 @@ class Loop {
         if (clips_.empty()) clips_.push_back(id);  // unscaled once
         continue;
       }
-      if (compound(tree_.kind(id))) return "between backward() and step() stands a statement with a block";
-      if (text.find("grad") != std::string_view::npos) return "gradients are used between backward() and step()";
-      if (call && call.method == "backward") return "there is a second backward() before step()";
+      if (compound(tree_.kind(id))) return "PT821.block";
+      if (text.find("grad") != std::string_view::npos) return "PT821.gradients";
+      if (call && call.method == "backward") return "PT821.second";
     }
-    if (step_ == kNone) return "no optimizer.step() follows in the same block";
+    if (step_ == kNone) return "PT821.step";
     for (NodeId id : {backward_, step_})
-      if (!alone(id)) return "several statements share a line";
-    return clips_.empty() || alone(clips_[0]) ? "" : "several statements share a line";
+      if (!alone(id)) return "statement.line";
+    return clips_.empty() || alone(clips_[0]) ? "" : "statement.line";
   }
 
   /// The statements from which the loss comes, back to the model's call.
-  std::string find_forward() {
+  std::string_view find_forward() {
     std::set<std::string_view> wanted = {tree_.text(loss_)};
     std::size_t from = at_, to = at_;
     for (std::size_t i = at_; i-- > 0;) {
       const NodeId id = statements_[i];
       if (compound(tree_.kind(id))) {
-        if (to == at_) return "the loss is computed in a block of its own";
+        if (to == at_) return "PT821.loss.block";
         break;
       }
       const Assigned a = assigned(tree_, id);
@@ -352,11 +353,11 @@ class Loop {
       for (NodeId n = a.value; n < tree_[a.value].last; ++n)
         if (tree_.kind(n) == Kind::Identifier && tree_[n].field != Field::Attribute) wanted.insert(tree_.text(n));
     }
-    if (to == at_) return "where the loss comes from does not stand in the same block";
+    if (to == at_) return "PT821.loss.elsewhere";
     first_ = statements_[from];
     last_ = statements_[to];
     for (std::size_t i = from; i <= to; ++i)
-      if (!alone(statements_[i])) return "several statements share a line";
+      if (!alone(statements_[i])) return "statement.line";
     return "";
   }
 
@@ -426,11 +427,11 @@ void mixed_precision(Sites& s) {
   for (NodeId id : found) {
     if (s.kept(id)) continue;
     Loop loop(s, id);
-    std::string hindrance = found.size() > 1 ? "the file has several backward passes" : loop.look();
-    if (hindrance.empty() && !torch_is_torch(s, id)) hindrance = "the name torch is not torch here";
+    std::string_view hindrance = found.size() > 1 ? "PT821.several" : loop.look();
+    if (hindrance.empty() && !torch_is_torch(s, id)) hindrance = "PT821.torch";
     Finding& f = s.add(rule, id, hindrance.empty() ? Confidence::Likely : Confidence::Review, "torch.autocast");
     if (!hindrance.empty()) {
-      f.message = rules::told("PT821.hindered", {hindrance});
+      f.message = rules::told("PT821.hindered", {rules::told(hindrance)});
       continue;
     }
     f.message = rules::told("PT821");

@@ -122,7 +122,6 @@ class ConfigRules : public ConfigHandler {
   void frameworks(const KeyPath& path, const Scalar& value);
   bool stands(std::string_view where, const KeyPath& path) const;
   void containers(std::string_view key, const Scalar& value);
-  void note(std::string_view rule, Category category, const Scalar& at, Text message, std::string_view suggestion = {});
 
   Sheet& sheet_;
   const PythonFindings& python_;

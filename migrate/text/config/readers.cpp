@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "migrate/source/words.h"
+#include "migrate/support/messages.h"
 #include "migrate/text/config/config.h"
 #include "migrate/text/notebook/json.h"
 
@@ -126,8 +127,8 @@ class Toml {
     }
   }
 
-  void fail(std::size_t at, std::string en, std::string zh) {
-    if (!error_) error_ = ConfigError{at, {std::move(en), std::move(zh)}};
+  void fail(std::size_t at, std::string_view key) {
+    if (!error_) error_ = ConfigError{at, support::told(key)};
   }
 
   /// One part of a dotted key.
@@ -151,7 +152,7 @@ class Toml {
       space(false);
       const auto p = part();
       if (!p) {
-        fail(at_, "a key was wanted here", "此处应为键");
+        fail(at_, "read.key");
         return pushed;
       }
       last = *p;
@@ -171,7 +172,7 @@ class Toml {
     keys(last);
     if (error_) return;
     if (peek() != ']') {
-      fail(at_, "a ] was wanted after the name of the table", "表名后应为 ]");
+      fail(at_, "read.table_end");
       return;
     }
     at_ += array && peek(1) == ']' ? 2 : 1;
@@ -181,7 +182,7 @@ class Toml {
   void statement() {
     Scalar last;
     const std::size_t pushed = keys(last);
-    if (!error_ && peek() != '=') fail(at_, "a = was wanted after the key", "键后应为 =");
+    if (!error_ && peek() != '=') fail(at_, "read.equals");
     if (error_) return;
     handler_.key(path_, last);
     ++at_;
@@ -189,8 +190,7 @@ class Toml {
     if (error_) return;
     for (std::size_t i = 0; i < pushed; ++i) path_.pop();
     space(false);
-    if (at_ < text_.size() && peek() != '\n')
-      fail(at_, "the end of the line was wanted after the value", "值之后应换行");
+    if (at_ < text_.size() && peek() != '\n') fail(at_, "read.line_end");
   }
 
   Scalar string() {
@@ -218,7 +218,7 @@ class Toml {
         return s;
       }
     }
-    fail(start, "a string does not end", "字符串没有结束");
+    fail(start, "read.string_end");
     at_ = text_.size();
     s.begin = s.end = start;
     return s;
@@ -251,7 +251,7 @@ class Toml {
       if (!open.empty() && open.back().bracket == '{' && open.back().pushed == 0) {
         Scalar last;
         open.back().pushed = keys(last);
-        if (!error_ && peek() != '=') fail(at_, "a = was wanted after the key", "键后应为 =");
+        if (!error_ && peek() != '=') fail(at_, "read.equals");
         if (error_) break;
         handler_.key(path_, last);
         ++at_;
@@ -274,13 +274,13 @@ class Toml {
       while (at_ < text_.size() && std::string_view(",]}#\n\r \t[{=").find(text_[at_]) == std::string_view::npos) ++at_;
       s.end = at_;
       if (s.end == s.begin) {
-        fail(at_, "a value was wanted here", "此处应为值");
+        fail(at_, "read.value");
         break;
       }
       s.raw = text_.substr(s.begin, s.end - s.begin);
       handler_.value(path_, s);
     } while (!open.empty());
-    if (!open.empty() && !error_) fail(start, "a bracket does not close", "括号没有闭合");
+    if (!open.empty() && !error_) fail(start, "read.bracket_end");
   }
 
   std::string_view text_;
@@ -331,8 +331,8 @@ class Yaml {
     levels_.pop_back();
     path_.pop();
   }
-  void fail(std::size_t at, std::string en, std::string zh) {
-    if (!error_) error_ = ConfigError{at, {std::move(en), std::move(zh)}};
+  void fail(std::size_t at, std::string_view key) {
+    if (!error_) error_ = ConfigError{at, support::told(key)};
     at_ = text_.size();
   }
 
@@ -550,7 +550,7 @@ class Yaml {
     for (;; ++at_) {
       at_ = std::min(text_.find_first_of(quote == '"' ? "\"\\\n" : "'\n", at_), text_.size());
       if (at_ >= text_.size()) {
-        fail(start, "a string does not end", "字符串没有结束");
+        fail(start, "read.string_end");
         s.begin = s.end = start;
         return s;
       }
@@ -612,7 +612,7 @@ class Yaml {
       open.pop_back();
       path_.pop();
     }
-    fail(start, "a bracket does not close", "括号没有闭合");
+    fail(start, "read.bracket_end");
   }
 
   void flow_scalar(bool map) {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cctype>
 #include <string>
+#include <utility>
 
+#include "migrate/rules/rule.h"
 #include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 #include "migrate/support/torch_api.h"
@@ -110,8 +112,7 @@ std::vector<Finding> config(ConfigForm form, std::string_view text, const Python
     default: read_ini(text, rules);
   }
   if (error)
-    sheet.add("TX200", Category::Failure, Confidence::Certain, error->at, std::min(error->at + 1, text.size()),
-              {"not understood from here on: " + error->message.en, "从此处起无法解析：" + error->message.zh});
+    sheet.add("TX200", error->at, std::min(error->at + 1, text.size()), rules::told("TX200", {error->message}));
   return sheet.take();
 }
 namespace {
@@ -137,11 +138,6 @@ ConfigRules::ConfigRules(Sheet& sheet, const PythonFindings& python, int depth, 
                head.find("train_micro_batch_size_per_gpu") != std::string_view::npos;
 }
 
-void ConfigRules::note(std::string_view rule, Category category, const Scalar& at, Text message,
-                       std::string_view suggestion) {
-  sheet_.add(rule, category, Confidence::Certain, at.begin, at.end, std::move(message)).suggestion = suggestion;
-}
-
 /// The first `size` bytes of a scalar are the name of a variable.
 bool ConfigRules::variable_name(const Scalar& scalar, std::size_t size, std::string_view value) {
   const std::string_view name = scalar.raw.substr(0, size);
@@ -150,15 +146,13 @@ bool ConfigRules::variable_name(const Scalar& scalar, std::size_t size, std::str
   if (std::any_of(name.begin(), name.end(), [](char c) { return !is_name_byte(c); })) return false;
   const std::string n(name.substr(0, 80));
   if (row->replacement.empty()) {
-    sheet_.add("TX212", Category::Note, Confidence::Certain, scalar.begin, scalar.begin + size,
-               {sentence(*row, n, Language::en), sentence(*row, n, Language::zh)});
+    sheet_.add("TX212", scalar.begin, scalar.begin + size, sentence(*row, n));
     return true;
   }
   const bool fits = value_fits(*row, value);
   Finding& f = sheet_.change("TX211", fits ? std::min(row->confidence, Confidence::Likely) : Confidence::Review,
-                             scalar.begin, scalar.begin + size, std::string(row->replacement),
-                             {sentence(*row, n, Language::en) + (fits ? "" : "; its values are not those of " + n),
-                              sentence(*row, n, Language::zh) + (fits ? "" : "；其取值与 " + n + " 不同")});
+                             scalar.begin, scalar.begin + size, std::string(row->replacement), sentence(*row, n));
+  if (!fits) f.message += rules::told("variable.values", {n});
   f.api = n;
   f.suggestion = row->replacement;
   return true;
@@ -168,20 +162,14 @@ void ConfigRules::key(const KeyPath& path, const Scalar& key) {
   if (!key.direct || key.raw.size() > 200) return;
   if (variable_name(key, key.raw.size(), {})) return;
   if (key.raw == "nvidia.com/gpu" || key.raw == "nvidia.com/gpu.product") {
-    note("TX241", Category::Note, key,
-         {"asks Kubernetes for GPUs: NPUs are huawei.com/Ascend910 (of Ascend's device plug-in)",
-          "向 Kubernetes 申请 GPU：NPU 为 huawei.com/Ascend910（Ascend 设备插件）"},
-         "huawei.com/Ascend910");
+    sheet_.add("TX241", key.begin, key.end);
     return;
   }
   const bool poetry =
       path.depth() >= 4 && path.begins({"tool", "poetry"}) && path.keys()[path.keys().size() - 2] == "dependencies";
   const bool pipfile = path.is({"packages", "*"}) || path.is({"dev-packages", "*"});
   if (poetry || pipfile) requirement(sheet_, key.raw, {}, key.begin, key.end);
-  if (deepspeed_ && key.raw == "sparse_attention")
-    note("TX223", Category::Unsupported, key,
-         {"DeepSpeed's sparse attention is Triton code for CUDA: leave it out on NPU",
-          "DeepSpeed 的稀疏注意力是面向 CUDA 的 Triton 代码：NPU 上请去掉"});
+  if (deepspeed_ && key.raw == "sparse_attention") sheet_.add("TX223", key.begin, key.end);
 }
 
 namespace {
@@ -216,8 +204,8 @@ bool ConfigRules::device(std::string_view key, const Scalar& value, std::size_t 
   Finding& f = sheet_.add(judgement->meaning == Meaning::Backend  ? "TX202"
                           : judgement->meaning == Meaning::Device ? "TX201"
                                                                   : "TX206",
-                          Category::Change, std::min(judgement->confidence, most_), value.begin + offset, end,
-                          reason(*judgement, key));
+                          value.begin + offset, end, reason(*judgement, key));
+  f.confidence = std::min(judgement->confidence, most_);
   for (const Word& w : judgement->words)
     f.edits.push_back({static_cast<std::uint32_t>(value.begin + offset + w.begin),
                        static_cast<std::uint32_t>(value.begin + offset + w.end), std::string(w.replacement)});
@@ -233,18 +221,17 @@ bool ConfigRules::object(std::string_view key, const Scalar& value) {
   if (!twin.known) return false;
   const std::string name(value.raw);
   if (twin.npu.empty()) {
-    note("TX208", Category::Unsupported, value,
-         {name + " has no counterpart on NPU" + (twin.note.en.empty() ? "" : ": " + std::string(twin.note.en)),
-          name + " 在 NPU 上没有对应接口" + (twin.note.zh.empty() ? "" : "：" + std::string(twin.note.zh))});
+    Finding& f = sheet_.add(
+        "TX208", value.begin, value.end,
+        twin.note.en.empty() ? rules::told("api.missing", {name}) : rules::told("api.missing_note", {name, twin.note}));
+    f.category = Category::Unsupported;
     return true;
   }
   const bool imported =
       key == "_target_" || key == "class_path" || key == "target" || key == "_type_" || key == "_component_";
   sheet_
       .change("TX208", std::min(imported ? Confidence::Likely : Confidence::Review, most_), value.begin, value.end,
-              std::string(twin.npu),
-              {std::string(twin.npu) + " is torch_npu's counterpart of " + name,
-               std::string(twin.npu) + " 是 torch_npu 提供的、与 " + name + " 对应的接口"})
+              std::string(twin.npu), rules::told("TX208", {twin.npu, name}))
       .suggestion = twin.npu;
   return true;
 }
@@ -353,7 +340,8 @@ void ConfigRules::frameworks(const KeyPath& path, const Scalar& value) {
           .change(setting.rule, Confidence::Certain, value.begin, value.end, std::string(setting.replacement),
                   sentence(setting, value.raw))
           .suggestion = setting.replacement;
-    else note(setting.rule, setting.category, value, sentence(setting, value.raw), setting.replacement);
+    else
+      sheet_.add(setting.rule, value.begin, value.end, sentence(setting, value.raw)).suggestion = setting.replacement;
     return;
   }
 }
@@ -376,29 +364,18 @@ bool ConfigRules::stands(std::string_view where, const KeyPath& path) const {
 void ConfigRules::containers(std::string_view name, const Scalar& value) {
   const std::string key = plain_key(name);
   const std::string_view v = value.raw;
-  if (key == "gres" && v.starts_with("gpu"))
-    note("TX333", Category::Note, value,
-         {"asks the scheduler for GPUs: ask for NPUs as your cluster names them (often npu:8)",
-          "向调度器申请 GPU：请按集群的名称申请 NPU（常为 npu:8）"});
-  else if (key == "options" && v.find("--gpus") != std::string_view::npos)
-    note("TX243", Category::Note, value,
-         {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e "
-          "ASCEND_VISIBLE_DEVICES=0-7",
-          "为容器分配 GPU：NPU 用 --device /dev/davinci0 …，或 Ascend 运行时的 -e ASCEND_VISIBLE_DEVICES=0-7"});
-  else if (key == "uses" && v.find("cuda") != std::string_view::npos)
-    note("TX242", Category::Note, value,
-         {"brings CUDA: take a runner or an image with CANN in its place",
-          "用于安装 CUDA：请改用带 CANN 的运行器或镜像"});
+  const auto note = [&](std::string_view rule, Text message = {}) -> Finding& {
+    return sheet_.add(rule, value.begin, value.end, std::move(message));
+  };
+  if (key == "gres" && v.starts_with("gpu")) note("TX333");
+  else if (key == "options" && v.find("--gpus") != std::string_view::npos) note("TX243", rules::told("container.gpus"));
+  else if (key == "uses" && v.find("cuda") != std::string_view::npos) note("TX242", rules::told("TX242.brings"));
   if ((key == "image" || key.ends_with("_image") || key == "container" || key == "base") &&
       (v.starts_with("nvidia/") || v.find("nvcr.io/") != std::string_view::npos ||
        (v.find("cuda") != std::string_view::npos && v.find(':') != std::string_view::npos)))
-    note("TX242", Category::Note, value,
-         {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
+    note("TX242", rules::told("container.image"));
   else if ((key == "runtime" || key == "driver" || key == "runtimeclassname") && v == "nvidia")
-    note("TX243", Category::Note, value,
-         {"NVIDIA's container runtime: that of NPUs is ascend, with ASCEND_VISIBLE_DEVICES",
-          "NVIDIA 容器运行时：NPU 为 ascend，并设置 ASCEND_VISIBLE_DEVICES"},
-         "ascend");
+    note("TX243", rules::told("TX243.runtime")).suggestion = "ascend";
 }
 
 void ConfigRules::value(const KeyPath& path, const Scalar& value) {

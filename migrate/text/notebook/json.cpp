@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "migrate/support/messages.h"
 #include "migrate/text/sheet.h"
 
 namespace updraft::migrate::text {
@@ -92,8 +93,8 @@ bool JsonReader::skip_blank() {
   return true;
 }
 
-JsonReader::Token JsonReader::fail(std::string en, std::string zh) {
-  error_ = {std::move(en), std::move(zh)};
+JsonReader::Token JsonReader::fail(std::string_view key) {
+  error_ = support::told(key);
   want_ = Want::Nothing;
   return {Kind::Error, at_, std::min(at_ + 1, text_.size()), false};
 }
@@ -116,8 +117,7 @@ JsonReader::Token JsonReader::string(Kind kind) {
     const auto c = static_cast<unsigned char>(text_[i]);
     if (c < 0x20 && !(comments_ && c == '\t')) {
       at_ = i;
-      return fail("a control character stands in a string: write it as \\n, \\t or \\u00XX",
-                  "字符串中有控制字符：请写成 \\n、\\t 或 \\u00XX");
+      return fail("read.control");
     }
     if (c != '\\') continue;
     token.escaped = true;
@@ -127,10 +127,10 @@ JsonReader::Token JsonReader::string(Kind kind) {
     const bool known = std::string_view("\"\\/bfnrt").find(e) != std::string_view::npos || (comments_ && e == '\'');
     if (!known && !(e == 'u' && hex4(text_, i + 1, text_.size()) >= 0)) {
       at_ = i - 1;
-      return fail("a string has an escape that JSON does not know", "字符串中有 JSON 不支持的转义");
+      return fail("read.escape");
     }
   }
-  if (i >= text_.size()) return fail("a string does not end", "字符串没有结束");
+  if (i >= text_.size()) return fail("read.string_end");
   token.end = i;
   at_ = i + 1;
   if (kind == Kind::Key) want_ = Want::Colon;
@@ -145,7 +145,7 @@ JsonReader::Token JsonReader::plain() {
   // Python writes the last three
   if (word != "true" && word != "false" && word != "null" && word != "NaN" && word != "Infinity" &&
       word != "-Infinity" && !is_number(word))
-    return fail("a value was wanted here", "此处应为一个值");
+    return fail("read.value");
   const Token token{Kind::Plain, at_, i, false};
   at_ = i;
   after_value();
@@ -155,26 +155,24 @@ JsonReader::Token JsonReader::plain() {
 JsonReader::Token JsonReader::next() {
   for (;;) {
     if (want_ == Want::Nothing && !error_.empty()) return {Kind::Error, at_, at_, false};
-    if (!skip_blank()) return fail("a comment does not end", "注释没有结束");
+    if (!skip_blank()) return fail("read.comment_end");
     if (at_ >= text_.size()) {
       if (want_ == Want::Nothing) return {Kind::End, at_, at_, false};
-      if (open_.empty()) return fail("there is no value: the text is empty", "内容为空，没有任何值");
-      return fail(open_.back() == '{' ? "the text ends inside an object: a } is missing"
-                                      : "the text ends inside a list: a ] is missing",
-                  open_.back() == '{' ? "内容在对象中结束：缺少 }" : "内容在列表中结束：缺少 ]");
+      if (open_.empty()) return fail("read.empty");
+      return fail(open_.back() == '{' ? "read.object_end" : "read.list_end");
     }
     const char c = text_[at_];
     const bool quote = c == '"' || (comments_ && c == '\'');
     switch (want_) {
-      case Want::Nothing: return fail("there is more after the end of the value", "值结束后还有内容");
+      case Want::Nothing: return fail("read.more");
       case Want::Colon:
-        if (c != ':') return fail("a : was wanted after the key", "键后应为 :");
+        if (c != ':') return fail("read.colon");
         ++at_;
         want_ = Want::Value;
         continue;
       case Want::CommaOrEnd:
         if (c == (open_.back() == '{' ? '}' : ']')) return close(c);
-        if (c != ',') return fail("a , or the closing bracket was wanted", "此处应为 , 或右括号");
+        if (c != ',') return fail("read.comma");
         ++at_;
         want_ = open_.back() == '{' ? (comments_ ? Want::KeyOrEnd : Want::NextKey)
                                     : (comments_ ? Want::ValueOrEnd : Want::Value);
@@ -183,7 +181,7 @@ JsonReader::Token JsonReader::next() {
         if (c == '}') return close(c);
         [[fallthrough]];
       case Want::NextKey:
-        if (!quote) return fail("a key in quotes was wanted", "此处应为带引号的键");
+        if (!quote) return fail("read.quoted_key");
         return string(Kind::Key);
       case Want::ValueOrEnd:
         if (c == ']') return close(c);

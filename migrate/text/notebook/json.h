@@ -35,7 +35,7 @@ class JsonReader {
   enum class Want : std::uint8_t { Value, ValueOrEnd, KeyOrEnd, NextKey, Colon, CommaOrEnd, Nothing };
 
   bool skip_blank();  ///< false at a comment that does not end
-  Token fail(std::string en, std::string zh);
+  Token fail(std::string_view key);
   Token close(char bracket);
   Token string(Kind kind);
   Token plain();

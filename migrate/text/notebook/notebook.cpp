@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "migrate/rules/rule.h"
 #include "migrate/source/words.h"
 #include "migrate/text/file.h"
 #include "migrate/text/notebook/json.h"
@@ -431,16 +432,12 @@ class Migration {
   std::vector<Finding> run() {
     const Notebook book = Reader(json_).run();
     if (book.error) {
-      sheet_.add("TX101", Category::Failure, Confidence::Certain, book.error->first,
-                 std::min(book.error->first + 1, json_.size()),
-                 {"the notebook is no JSON: " + book.error->second.en,
-                  "该 notebook 不是合法的 JSON：" + book.error->second.zh});
+      sheet_.add("TX101", book.error->first, std::min(book.error->first + 1, json_.size()),
+                 rules::told("TX101", {book.error->second}));
       return sheet_.take();
     }
     if (!book.has_cells) {
-      sheet_.add("TX102", Category::Failure, Confidence::Certain, 0, 0,
-                 {"the JSON is no notebook: it has neither cells nor worksheets",
-                  "该 JSON 不是 notebook：没有 cells 或 worksheets"});
+      sheet_.add("TX102", 0, 0);
       return sheet_.take();
     }
     if (!is_python(book.language)) return {};
@@ -542,12 +539,7 @@ class Migration {
   }
 
   static void say_where(Finding& f, const Cell& cell, std::size_t line) {
-    f.message.en += fmt(" (cell ", cell.number, ", line ", line, ")");
-    f.message.zh += fmt("（第 ", cell.number, " 个单元格第 ", line, " 行）");
-  }
-
-  static std::string fmt(std::string_view a, std::size_t m, std::string_view b, std::size_t n, std::string_view c) {
-    return std::string(a) + std::to_string(m) + std::string(b) + std::to_string(n) + std::string(c);
+    f.message = rules::told("notebook.where", {f.message, std::to_string(cell.number), std::to_string(line)});
   }
 
   void adopt(const Cell& cell, std::size_t begin, const Embedded& whole, std::vector<Finding> found,

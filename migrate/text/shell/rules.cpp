@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "migrate/rules/rule.h"
 #include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 #include "migrate/text/file.h"
@@ -130,28 +131,19 @@ bool is_python(std::string_view program) {
   return program == "$PYTHON" || program == "${PYTHON}" || program == "ipython";
 }
 
-void ShellRules::note(std::string_view rule, Category category, std::size_t begin, std::size_t end, Text message,
-                      std::string_view suggestion) {
-  sheet_.add(rule, category, Confidence::Certain, begin, end, std::move(message)).suggestion = suggestion;
-}
-
 void ShellRules::rename(std::size_t begin, std::size_t end, std::string_view value) {
   const std::string_view name = sheet_.text().substr(begin, end - begin);
   const std::optional<Variable> row = lookup_variable(name);
   if (!row) return;
   const std::string n(name.substr(0, 80));
   if (row->replacement.empty()) {
-    note("TX312", Category::Note, begin, end, {sentence(*row, n, Language::en), sentence(*row, n, Language::zh)});
+    sheet_.add("TX312", begin, end, sentence(*row, n));
     return;
   }
-  Text message{sentence(*row, n, Language::en), sentence(*row, n, Language::zh)};
-  Confidence sure = row->confidence;
-  if (!value_fits(*row, value)) {
-    sure = Confidence::Review;
-    message.en += "; its values are not those of " + n;
-    message.zh += "；其取值与 " + n + " 不同";
-  }
-  Finding& f = sheet_.change("TX311", sure, begin, end, std::string(row->replacement), std::move(message));
+  const bool fits = value_fits(*row, value);
+  Finding& f = sheet_.change("TX311", fits ? row->confidence : Confidence::Review, begin, end,
+                             std::string(row->replacement), sentence(*row, n));
+  if (!fits) f.message += rules::told("variable.values", {n});
   f.api = n;
   f.suggestion = row->replacement;
 }
@@ -173,7 +165,7 @@ bool ShellRules::setting(const ShellWord& word, std::size_t offset, std::string_
     const std::uint32_t begin = word.at[offset], end = word.at[offset + value.size() - 1] + 1;
     if (known.category == Category::Change)
       sheet_.change(known.rule, Confidence::Likely, begin, end, std::string(known.replacement), sentence(known, value));
-    else note(known.rule, known.category, begin, end, sentence(known, value));
+    else sheet_.add(known.rule, begin, end, sentence(known, value));
     return true;
   }
   return false;
@@ -189,8 +181,9 @@ bool ShellRules::judged(const ShellWord& word, std::size_t offset, std::string_v
   for (const Word& w : judgement->words)
     if (!unbroken(word, offset + w.begin, w.end - w.begin)) return false;
   const std::size_t begin = word.at[offset], end = word.at[offset + value.size() - 1] + 1;
-  Finding& f = sheet_.add(judgement->meaning == Meaning::Backend ? "TX302" : "TX301", Category::Change,
-                          judgement->confidence, begin, end, reason(*judgement, key));
+  Finding& f =
+      sheet_.add(judgement->meaning == Meaning::Backend ? "TX302" : "TX301", begin, end, reason(*judgement, key));
+  f.confidence = judgement->confidence;
   for (const Word& w : judgement->words) {
     const std::uint32_t at = word.at[offset + w.begin];
     f.edits.push_back({at, at + static_cast<std::uint32_t>(w.end - w.begin), std::string(w.replacement)});
@@ -239,9 +232,7 @@ void ShellRules::variables(const ShellCommand& command) {
       const std::string_view n = text.substr(0, name);
       if ((n == "PATH" || n == "LD_LIBRARY_PATH" || n == "LIBRARY_PATH" || n == "CPATH") &&
           text.find("/cuda") != std::string_view::npos)
-        note("TX334", Category::Note, w.begin, w.end,
-             {"the folders of CUDA: on NPU source set_env.sh of CANN",
-              "CUDA 的目录：NPU 上请 source CANN 的 set_env.sh"});
+        sheet_.add("TX334", w.begin, w.end, rules::told("TX334.folders"));
     }
     // names alone: export NAME, env -u NAME, docker run -e NAME, mpirun -x NAME
     const bool option =
@@ -283,11 +274,7 @@ void ShellRules::options(const ShellCommand& command) {
     if (i + 1 < words.size() && words[i + 1].text == "run" &&
         (program == "fabric" || (program == "lightning" && i + 2 < words.size() && words[i + 2].text == "model"))) {
       of_fabric = true;
-      note("TX304", Category::Unsupported, w.begin, words[i + 1].end,
-           {"Lightning's launcher knows no NPU (its --accelerator is cpu, gpu, cuda, mps, tpu or auto): write torchrun "
-            "--nproc_per_node=N train.py",
-            "Lightning 的启动器不支持 NPU（--accelerator 只接受 cpu、gpu、cuda、mps、tpu、auto）：请改为 torchrun "
-            "--nproc_per_node=N train.py"});
+      sheet_.add("TX304", w.begin, words[i + 1].end);
     }
     if (program.ends_with(".py")) of_fabric = false;  // what follows is the script's
     if (of_fabric && text.starts_with("--accelerator")) {
@@ -301,9 +288,7 @@ void ShellRules::options(const ShellCommand& command) {
       if (equals != std::string_view::npos && equals > 0 && text.find(' ') > equals && (option || i > 0)) {
         const std::string_view key = text.substr(0, equals);
         if (plain_key(key) == "nproc_per_node" && text.substr(equals + 1) == "gpu" && unbroken(w, equals + 1, 3)) {
-          sheet_.change("TX303", Confidence::Certain, w.at[equals + 1], w.at[equals + 1] + 3, "npu",
-                        {"gpu counts CUDA devices and fails without them; npu counts NPUs",
-                         "gpu 统计 CUDA 设备，没有时会报错；npu 统计 NPU"});
+          sheet_.change("TX303", Confidence::Certain, w.at[equals + 1], w.at[equals + 1] + 3, "npu");
         } else {
           const Value v = value_of(w, equals + 1);
           if (!v.text.empty() && !lookup_variable(key)) judged(w, v.offset, key, v.text, option || python);
@@ -314,9 +299,7 @@ void ShellRules::options(const ShellCommand& command) {
         const ShellWord& next = words[i + 1];
         const Value v = value_of(next, 0);
         if (plain_key(text) == "nproc_per_node" && next.text == "gpu" && unbroken(next, 0, 3)) {
-          sheet_.change("TX303", Confidence::Certain, next.at[0], next.at[0] + 3, "npu",
-                        {"gpu counts CUDA devices and fails without them; npu counts NPUs",
-                         "gpu 统计 CUDA 设备，没有时会报错；npu 统计 NPU"});
+          sheet_.change("TX303", Confidence::Certain, next.at[0], next.at[0] + 3, "npu");
           ++i;
         } else if (!v.text.empty() && judged(next, v.offset, text, v.text, true)) {
           ++i;
@@ -336,15 +319,14 @@ void ShellRules::options(const ShellCommand& command) {
         for (const Word& word : device_words(text)) {
           if (!unbroken(w, word.begin, word.end - word.begin)) continue;
           if (!f) {
-            f = &sheet_.add("TX301", Category::Change, sure ? Confidence::Likely : Confidence::Review, w.begin, w.end,
-                            {"PyTorch's device type of NPUs is npu", "NPU 在 PyTorch 中的设备类型是 npu"});
+            f = &sheet_.add("TX301", w.begin, w.end, rules::told("value.device"));
+            f->confidence = sure ? Confidence::Likely : Confidence::Review;
           }
           const std::uint32_t at = w.at[word.begin];
           f->edits.push_back({at, at + 4, "npu"});
         }
       } else if (!dash && python && i > 0 && text == "nccl" && unbroken(w, 0, 4)) {
-        sheet_.change("TX302", Confidence::Likely, w.at[0], w.at[0] + 4, "hccl",
-                      {"collectives of NPUs go by the backend hccl", "NPU 的集合通信使用 hccl 后端"});
+        sheet_.change("TX302", Confidence::Likely, w.at[0], w.at[0] + 4, "hccl", rules::told("value.backend"));
       }
     }
   }
@@ -354,7 +336,7 @@ void ShellRules::options(const ShellCommand& command) {
 void ShellRules::flag(const ShellWord& w) {
   for (const Setting& known : lookup_setting(plain_key(w.text), "true"))
     if (known.where.empty() && known.category != Category::Change) {
-      note(known.rule, known.category, w.begin, w.end, sentence(known, w.text));
+      sheet_.add(known.rule, w.begin, w.end, sentence(known, w.text));
       return;
     }
 }
@@ -503,9 +485,7 @@ void ShellRules::comment(std::size_t begin, std::size_t end) {
     return;
   for (const std::string_view word : {"gpu:", "--gpus", "gpus=", "ngpus", "-G "}) {
     if (text.find(word) == std::string_view::npos) continue;
-    note("TX333", Category::Note, begin, begin + text.size(),
-         {"asks the scheduler for GPUs: ask for NPUs as your cluster names them (often --gres=npu:8)",
-          "向调度器申请 GPU：请按集群的名称申请 NPU（常为 --gres=npu:8）"});
+    sheet_.add("TX333", begin, begin + text.size());
     return;
   }
 }
@@ -563,9 +543,7 @@ void ShellRules::tools(const ShellCommand& command) {
           blanks();
           if (all.substr(at, 2) == "-l" && !(at + 2 < all.size() && is_name_byte(all[at + 2]))) {
             Finding& f =
-                sheet_.change("TX322", Confidence::Review, w.begin, at + 2, "npu-smi info -l | grep -c \"NPU ID\"",
-                              {"counts the devices: npu-smi lists a line NPU ID for each",
-                               "统计设备数：npu-smi 为每个设备列出一行 NPU ID"});
+                sheet_.change("TX322", Confidence::Review, w.begin, at + 2, "npu-smi info -l | grep -c \"NPU ID\"");
             f.api = "nvidia-smi";
             f.suggestion = "npu-smi info -l";
             return;
@@ -578,93 +556,56 @@ void ShellRules::tools(const ShellCommand& command) {
         // shown on the screen, where nobody reads it
         const bool shown =
             (command.within == 0 || command.within == 'T') && command.terminator != '|' && command.terminator != '>';
-        Finding& f = sheet_.change("TX321", shown ? Confidence::Likely : Confidence::Review,
-                                   w.begin + (text.size() - 10), end, next.empty() ? "npu-smi info" : "npu-smi info -l",
-                                   {"npu-smi shows NPUs; what reads its output must be changed too",
-                                    "npu-smi 显示 NPU；读取其输出的代码也需修改"});
+        Finding& f =
+            sheet_.change("TX321", shown ? Confidence::Likely : Confidence::Review, w.begin + (text.size() - 10), end,
+                          next.empty() ? "npu-smi info" : "npu-smi info -l");
         f.api = "nvidia-smi";
-        f.suggestion = "npu-smi info";
       } else {
-        note("TX323", Category::Note, w.begin, w.end,
-             {"nvidia-smi knows no NPUs: npu-smi info has other options and another output",
-              "nvidia-smi 不识别 NPU：npu-smi info 的选项与输出不同"},
-             "npu-smi info");
+        sheet_.add("TX323", w.begin, w.end);
       }
       return;
     }
     if (program == "nvcc") {
-      note("TX331", Category::CudaSource, w.begin, w.end,
-           {"compiles CUDA code: operators for NPU are written in Ascend C or taken from torch_npu",
-            "编译 CUDA 代码：NPU 算子请用 Ascend C 编写或使用 torch_npu 提供的算子"});
+      sheet_.add("TX331", w.begin, w.end);
     } else if (program == "nsys" || program == "ncu" || program == "nvprof" || program == "nsight") {
-      note("TX332", Category::Note, w.begin, w.end,
-           {std::string(program) + " profiles GPUs: on NPU take msprof or torch_npu.profiler",
-            std::string(program) + " 用于 GPU 性能分析：NPU 请用 msprof 或 torch_npu.profiler"},
-           "msprof");
+      sheet_.add("TX332", w.begin, w.end, rules::told("TX332.profiler", {program})).suggestion = "msprof";
     } else if (program == "compute-sanitizer" || program == "cuda-memcheck" || program == "cuda-gdb") {
-      note("TX332", Category::Note, w.begin, w.end,
-           {std::string(program) + " is for CUDA code: leave it out on NPU",
-            std::string(program) + " 用于 CUDA 代码：NPU 上请去掉"});
+      sheet_.add("TX332", w.begin, w.end, rules::told("TX332.code", {program}));
     } else if (program == "nvidia-cuda-mps-control" || program == "nvidia-docker" || program == "dcgmi") {
-      note("TX332", Category::Note, w.begin, w.end,
-           {std::string(program) + " is of NVIDIA's driver and has no effect on NPU",
-            std::string(program) + " 属于 NVIDIA 驱动，对 NPU 无效"});
+      sheet_.add("TX332", w.begin, w.end, rules::told("TX332.driver", {program}));
     } else if (text == "torch.distributed.launch") {
-      note("TX324", Category::Note, w.begin, w.end,
-           {"works with NPU; PyTorch replaces it by torchrun, which passes LOCAL_RANK and not --local-rank",
-            "可用于 NPU；PyTorch 建议改用 torchrun，它通过 LOCAL_RANK 而非 --local-rank 传递"},
-           "torchrun");
+      sheet_.add("TX324", w.begin, w.end);
     } else if (program == "deepspeed" && i + 1 < words.size()) {
-      note(
-          "TX325", Category::Note, w.begin, w.end,
-          {"the launcher works with NPU: DeepSpeed takes them when torch_npu is installed (DS_ACCELERATOR=npu says so)",
-           "启动器可用于 NPU：安装 torch_npu 后 DeepSpeed 自动选用（可用 DS_ACCELERATOR=npu 指定）"});
+      sheet_.add("TX325", w.begin, w.end, rules::told("TX325.deepspeed"));
     } else if (program == "accelerate" && next == "launch") {
-      note("TX325", Category::Note, w.begin, words[i + 1].end,
-           {"the launcher works with NPU; --multi_gpu and --gpu_ids mean NPUs there; its configuration file says "
-            "MULTI_NPU",
-            "启动器可用于 NPU；--multi_gpu、--gpu_ids 在此指 NPU；配置文件中为 MULTI_NPU"});
+      sheet_.add("TX325", w.begin, words[i + 1].end, rules::told("TX325.accelerate"));
     } else if (program == "horovodrun") {
-      note("TX325", Category::Note, w.begin, w.end,
-           {"Horovod does not reach NPUs from PyTorch: torchrun with DistributedDataParallel and hccl does",
-            "Horovod 在 PyTorch 中不支持 NPU：请用 torchrun 与 DistributedDataParallel（hccl）"},
-           "torchrun");
+      sheet_.add("TX325", w.begin, w.end, rules::told("TX325.horovod")).suggestion = "torchrun";
     } else if (docker && (text == "--gpus" || text.starts_with("--gpus=") || text == "--runtime=nvidia" ||
                           (text == "nvidia" && i > 0 && words[i - 1].text == "--runtime"))) {
-      note("TX335", Category::Note, w.begin, w.end,
-           {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e "
-            "ASCEND_VISIBLE_DEVICES=0-7",
-            "为容器分配 GPU：NPU 用 --device /dev/davinci0 …，或 Ascend 运行时的 -e ASCEND_VISIBLE_DEVICES=0-7"});
+      sheet_.add("TX335", w.begin, w.end, rules::told("container.gpus"));
     } else if (text == "--nv" && singularity) {
-      note("TX335", Category::Note, w.begin, w.end,
-           {"gives GPUs to the container: NPUs come by --bind of /dev/davinci0 … and of CANN's folders",
-            "为容器分配 GPU：NPU 用 --bind 绑定 /dev/davinci0 … 及 CANN 的目录"});
+      sheet_.add("TX335", w.begin, w.end, rules::told("TX335.bind"));
     } else if ((docker && (text.starts_with("nvidia/cuda") || text.starts_with("nvcr.io/") || of_cuda(text))) ||
                text.starts_with("docker://nvcr.io") || text.starts_with("docker://nvidia/") ||
                (slurm && text.starts_with("--container-image=") && text.find("nvcr.io") != std::string_view::npos)) {
-      note("TX336", Category::Note, w.begin, w.end,
-           {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
+      sheet_.add("TX336", w.begin, w.end, rules::told("container.image"));
     } else if (slurm && (text.find("gpu:") != std::string_view::npos || text.starts_with("--gpus") || text == "-G")) {
-      note("TX333", Category::Note, w.begin, w.end,
-           {"asks the scheduler for GPUs: ask for NPUs as your cluster names them (often --gres=npu:8)",
-            "向调度器申请 GPU：请按集群的名称申请 NPU（常为 --gres=npu:8）"});
+      sheet_.add("TX333", w.begin, w.end);
     } else if (i == 0 && program == "module" && (next == "load" || next == "add")) {
       for (std::size_t k = 2; k < words.size(); ++k) {
         const std::string_view m = words[k].text;
         if (m.find("cuda") == std::string_view::npos && m.find("cudnn") == std::string_view::npos &&
             m.find("nccl") == std::string_view::npos)
           continue;
-        note("TX334", Category::Note, words[k].begin, words[k].end,
-             {"a module of CUDA: on NPU source set_env.sh of CANN",
-              "CUDA 的 module：NPU 上请 source CANN 的 set_env.sh"});
+        sheet_.add("TX334", words[k].begin, words[k].end, rules::told("TX334.module"));
       }
     } else if (among(kSystemInstallers, program)) {
       for (std::size_t k = i + 1; k < words.size(); ++k) {
         const std::string_view package = words[k].text;
         if (package.starts_with("cuda-") || package == "cuda" || package.starts_with("libcudnn") ||
             package.starts_with("libnccl") || package.starts_with("nvidia-"))
-          note("TX334", Category::Note, words[k].begin, words[k].end,
-               {"a package of CUDA: on NPU CANN takes its place", "CUDA 的软件包：NPU 上由 CANN 代替"});
+          sheet_.add("TX334", words[k].begin, words[k].end, rules::told("TX334.package"));
       }
       return;
     } else if (among(kInstallers, program) && i + 1 < words.size()) {

@@ -55,8 +55,6 @@ class ShellRules : public ShellHandler {
   void inside(const ShellWord& word, std::size_t from, bool python);
   void tools(const ShellCommand& command);
   void packages(const ShellCommand& command, std::size_t from);
-  void note(std::string_view rule, Category category, std::size_t begin, std::size_t end, Text message,
-            std::string_view suggestion = {});
 
   Sheet& sheet_;
   const PythonFindings& python_;

@@ -1,1 +1,0 @@
-from torch.cuda.amp import autocast, GradScaler

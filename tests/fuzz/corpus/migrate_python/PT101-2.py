@@ -1,2 +1,0 @@
-from torch import cuda
-cuda.synchronize()

@@ -1,3 +1,0 @@
-import torch.cuda.amp as amp
-with amp.autocast():
-    pass

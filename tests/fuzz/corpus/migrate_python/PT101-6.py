@@ -1,2 +1,0 @@
-import torch
-torch.cuda.jiterator._create_jit_fn('')

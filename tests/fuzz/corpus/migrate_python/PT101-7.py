@@ -1,2 +1,0 @@
-def f(torch):
-    return torch.cuda.is_available()

@@ -1,2 +1,0 @@
-import torch
-torch.backends.cudnn.benchmark = True

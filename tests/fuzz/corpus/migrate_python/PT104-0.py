@@ -1,2 +1,0 @@
-import torch
-d = torch.get_autocast_gpu_dtype()

@@ -1,2 +1,0 @@
-import torch
-move = torch.Tensor.cuda

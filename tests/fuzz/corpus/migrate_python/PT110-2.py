@@ -1,4 +1,0 @@
-import torch
-x = torch.ones(2)
-f = x.cuda
-f()

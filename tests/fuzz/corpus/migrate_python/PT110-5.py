@@ -1,3 +1,0 @@
-import torch
-if args.cuda:
-    pass

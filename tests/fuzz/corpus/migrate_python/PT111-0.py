@@ -1,3 +1,0 @@
-import torch
-def f(x: torch.Tensor):
-    return x.is_cuda

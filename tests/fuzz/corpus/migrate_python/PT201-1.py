@@ -1,3 +1,0 @@
-import torch
-name = 'cuda' if torch.cuda.is_available() else 'cpu'
-d = torch.device(name)

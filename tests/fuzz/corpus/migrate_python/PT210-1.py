@@ -1,3 +1,0 @@
-import torch
-def f(x):
-    return x.device.type in ('cuda', 'npu')

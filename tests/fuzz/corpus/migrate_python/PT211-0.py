@@ -1,3 +1,0 @@
-import torch
-class C:
-    device = 'cuda'

@@ -1,2 +1,0 @@
-import torch
-cfg = {'device': 'cuda'}

@@ -1,2 +1,0 @@
-import torch
-kind = {'cuda': 1}

@@ -1,2 +1,0 @@
-import torch
-p.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])

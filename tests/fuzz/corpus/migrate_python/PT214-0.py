@@ -1,2 +1,0 @@
-import torch
-places = ['cuda:0', 'cuda:1']

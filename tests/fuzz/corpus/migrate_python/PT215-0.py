@@ -1,2 +1,0 @@
-import torch
-ok = hasattr(torch, 'cuda')

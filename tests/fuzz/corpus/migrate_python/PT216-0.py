@@ -1,2 +1,0 @@
-import torch
-torch.foo_bar('cuda')

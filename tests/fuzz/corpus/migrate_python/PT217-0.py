@@ -1,2 +1,0 @@
-import torch
-t = x.type('torch.cuda.FloatTensor')

@@ -1,3 +1,0 @@
-import torch
-if args.dist_backend == 'nccl':
-    pass

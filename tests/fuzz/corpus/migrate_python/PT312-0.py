@@ -1,2 +1,0 @@
-import torch
-p.add_argument('--dist-backend', default='nccl')

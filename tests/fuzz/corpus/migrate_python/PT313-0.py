@@ -1,2 +1,0 @@
-import torch
-kind = 'nccl' if gpu else 'gloo'

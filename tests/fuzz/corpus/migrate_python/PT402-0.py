@@ -1,2 +1,0 @@
-import torch
-a = [torch.profiler.ProfilerActivity.CPU]

@@ -1,3 +1,0 @@
-import torch
-with torch.profiler.profile() as p:
-    pass

@@ -1,1 +1,0 @@
-from torch.profiler import profile, record_function, tensorboard_trace_handler

@@ -1,2 +1,0 @@
-import os
-os.environ['CUDA_LAUNCH_BLOCKING'] = '1'

@@ -1,2 +1,0 @@
-import os
-os.environ['NCCL_DEBUG'] = 'INFO'
