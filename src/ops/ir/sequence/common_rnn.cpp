@@ -81,8 +81,7 @@ void layer(Op& op, GeneralRnn l, const Attributes& a, const In& x, const In& w, 
 
 }  // namespace
 
-ABOUT(CommonLSTM, Cube,
-      "LSTM layer in one or both directions as ONNX has it, with activations of choice, peepholes and lengths",
+ABOUT(CommonLSTM, Cube, "LSTM as ONNX has it: one or both directions, activations of choice, peepholes, lengths",
       "ONNX 形式的 LSTM 层：单向或双向，可选激活函数、peephole 与序列长度")
 IR_OP(CommonLSTM, CommonLSTM, (In, x), (In, w), (In, r), (OptIn, b), (OptIn, sequence_lens), (OptIn, initial_h),
       (OptIn, initial_c), (OptIn, p), (Out, y), (Out, y_h), (Out, y_c), (Floats, activation_alpha, nullptr),
@@ -95,7 +94,7 @@ IR_OP(CommonLSTM, CommonLSTM, (In, x), (In, w), (In, r), (OptIn, b), (OptIn, seq
         sequence_lens, initial_h, initial_c, p, y, y_h, &y_c);
 }
 
-ABOUT(CommonGRU, Cube, "GRU layer in one or both directions as ONNX has it, with activations of choice and lengths",
+ABOUT(CommonGRU, Cube, "GRU as ONNX has it: one or both directions, activations of choice, lengths",
       "ONNX 形式的 GRU 层：单向或双向，可选激活函数与序列长度")
 IR_OP(CommonGRU, CommonGRU, (In, x), (In, w), (In, r), (OptIn, b), (OptIn, sequence_lens), (OptIn, initial_h), (Out, y),
       (Out, y_h), (Floats, activation_alpha, nullptr), (Floats, activation_beta, nullptr),
@@ -108,8 +107,7 @@ IR_OP(CommonGRU, CommonGRU, (In, x), (In, w), (In, r), (OptIn, b), (OptIn, seque
         sequence_lens, initial_h, {}, {}, y, y_h, nullptr);
 }
 
-ABOUT(CommonRNN, Cube,
-      "Recurrent layer of one gate in one or both directions as ONNX has it, with activations of choice and lengths",
+ABOUT(CommonRNN, Cube, "Plain recurrent layer as ONNX has it: one or both directions, activations of choice, lengths",
       "ONNX 形式的单门循环层：单向或双向，可选激活函数与序列长度")
 IR_OP(CommonRNN, CommonRNN, (In, x), (In, w), (In, r), (OptIn, b), (OptIn, sequence_lens), (OptIn, initial_h), (Out, y),
       (Out, y_h), (Floats, activation_alpha, nullptr), (Floats, activation_beta, nullptr),
