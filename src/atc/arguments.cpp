@@ -81,9 +81,9 @@ Arguments Arguments::parse(int argc, const char* const* argv) {
 }
 
 void Arguments::take(const Option& option, std::string value) {
-  if (option.effect == Effect::Refused)
-    throw invalid(option.name, value, "this is not implemented", fmt::format("{}.", option.about));
   check(option, value);
+  if (option.effect == Effect::Refused && value != option.standard)
+    throw invalid(option.name, value, "this is not implemented", fmt::format("{}.", option.about));
   if (const auto before = given_.find(option.name); before != given_.end() && before->second != value)
     throw invalid(option.name, value, fmt::format("the option was already given as {}", before->second),
                   "Give it once.");

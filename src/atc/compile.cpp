@@ -69,8 +69,15 @@ std::string ranges_in_new_words(const Arguments& arguments) {
   if (arguments.has("input_shape"))
     throw invalid("input_shape_range", arguments.get("input_shape_range"), "input_shape is given, too",
                   "Write ranges into input_shape.");
-  for (const char c : arguments.get("input_shape_range"))
+  const std::string text = arguments.get("input_shape_range");
+  int open = 0;
+  for (const char c : text) {
+    open += (c == '[') - (c == ']');
+    if (open < 0 || open > 1) break;
     if (c != '[' && c != ']') shapes += c;
+  }
+  if (open)
+    throw invalid("input_shape_range", text, "brackets are not in pairs", "Write name:[1~10,3,224];other:[2,-1].");
   return shapes;
 }
 
@@ -132,7 +139,7 @@ graph::Model read_air(const Arguments& arguments, const std::string& path) {
 
 /// The sentences of the engine in the words of the command line.
 template <class F>
-auto in_own_words(const Arguments& arguments, F&& f) {
+auto in_own_words(const Arguments& arguments, F&& f, const std::string& model = "model") {
   try {
     return f();
   } catch (const graph::OptionError& e) {
@@ -154,7 +161,7 @@ auto in_own_words(const Arguments& arguments, F&& f) {
       if (text.find(words) != std::string::npos)
         throw invalid(option, arguments.get(option), text,
                       "atc --mode=1 --dump_mode=1 shows the model's inputs and nodes.");
-    throw invalid("model", arguments.get("model"), text,
+    throw invalid(model, arguments.get(model), text,
                   "atc --mode=3 --framework=… --model=… --check_report=… says it of every node.");
   }
 }
@@ -191,9 +198,9 @@ void describe_model(graph::Model& model, const Arguments& arguments) {
 
 }  // namespace
 
-void write_file(const std::string& path, std::string_view content) {
+void write_file(const std::string& path, std::string_view content, const char* option) {
   const auto refuse = [&](const std::string& what, int why) {
-    throw invalid("output", path, fmt::format("{}: {}", what, std::strerror(why)),
+    throw invalid(option, path, fmt::format("{}: {}", what, std::strerror(why)),
                   "Give a folder that exists and that you may write to.");
   };
   const std::string part = path + ".part" + std::to_string(getpid());
@@ -218,39 +225,42 @@ void write_file(const std::string& path, std::string_view content) {
   }
 }
 
-graph::Model read_source(const Arguments& arguments, bool whole) {
+graph::Model read_source(const Arguments& arguments, bool whole, const std::string& option) {
   const std::string& framework = arguments.need("framework", kFrameworks);
-  const std::string& path = arguments.need("model", "the path of a model");
+  const std::string& path = arguments.need(option, "the path of a model");
   if (framework == "0") arguments.need("weight", kWeights);
   else if (arguments.has("weight"))
     throw invalid("weight", arguments.get("weight"),
                   fmt::format("--framework is {}, and its models hold their weights", framework),
                   "Leave it out, or write --framework=0 for a prototxt of Caffe.");
-  return in_own_words(arguments, [&] {
-    if (framework == "1") return read_air(arguments, path);
-    const graph::Bytes bytes = graph::Bytes::of_file(path);
-    if (framework == "0") {
-      caffe::ImportOptions options = import_options(arguments, path);
-      if (!whole) options.output_nodes.clear();
-      return caffe::import(bytes, graph::Bytes::of_file(arguments.get("weight")), options);
-    }
-    if (framework == "3") {
-      if (!tensorflow::looks_like_graph(bytes.span()))
-        throw invalid(
-            "model", path, "the file does not begin as a GraphDef of TensorFlow",
-            "Freeze the model (convert_variables_to_constants_v2) and write its graph_def as bytes (.pb), not as "
-            "text; a SavedModel is a folder, whose saved_model.pb is another format.");
-      tensorflow::ImportOptions options = import_options(arguments, path);
-      if (!whole) options.output_nodes.clear();
-      return tensorflow::import(bytes, options);
-    }
-    if (!onnx::looks_like_onnx(bytes.span()))
-      throw invalid("model", path, "the file does not begin as an ONNX model",
-                    "Export the model with torch.onnx.export or the like.");
-    onnx::ImportOptions options = import_options(arguments, path);
-    if (!whole) options.output_nodes.clear();
-    return onnx::import(bytes, options);
-  });
+  return in_own_words(
+      arguments,
+      [&] {
+        if (framework == "1") return read_air(arguments, path);
+        const graph::Bytes bytes = graph::Bytes::of_file(path);
+        if (framework == "0") {
+          caffe::ImportOptions options = import_options(arguments, path);
+          if (!whole) options.output_nodes.clear();
+          return caffe::import(bytes, graph::Bytes::of_file(arguments.get("weight")), options);
+        }
+        if (framework == "3") {
+          if (!tensorflow::looks_like_graph(bytes.span()))
+            throw invalid(
+                option, path, "the file does not begin as a GraphDef of TensorFlow",
+                "Freeze the model (convert_variables_to_constants_v2) and write its graph_def as bytes (.pb), not as "
+                "text; a SavedModel is a folder, whose saved_model.pb is another format.");
+          tensorflow::ImportOptions options = import_options(arguments, path);
+          if (!whole) options.output_nodes.clear();
+          return tensorflow::import(bytes, options);
+        }
+        if (!onnx::looks_like_onnx(bytes.span()))
+          throw invalid(option, path, "the file does not begin as an ONNX model",
+                        "Export the model with torch.onnx.export or the like.");
+        onnx::ImportOptions options = import_options(arguments, path);
+        if (!whole) options.output_nodes.clear();
+        return onnx::import(bytes, options);
+      },
+      option);
 }
 
 void compile_model(const Arguments& arguments, Progress& progress) {

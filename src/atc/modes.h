@@ -24,10 +24,10 @@ void check_model(const Arguments& arguments, Progress& progress);
 /// Mode 6.
 void print_model(const std::string& om);
 
-/// The graph of --model, with the sizes and outputs that the options say.
-graph::Model read_source(const Arguments& arguments, bool whole = true);
-/// A file of that content; a reader never sees half of it.
-void write_file(const std::string& path, std::string_view content);
+/// The graph of --model, or of the file that another option names, with the sizes and outputs that the options say.
+graph::Model read_source(const Arguments& arguments, bool whole = true, const std::string& option = "model");
+/// A file of that content, which the option names; a reader never sees half of it.
+void write_file(const std::string& path, std::string_view content, const char* option = "output");
 
 /// The whole program: the exit status.
 int run(int argc, const char* const* argv);

@@ -203,6 +203,27 @@ def model_from_memory():
 
 
 @program
+def damaged_models():
+    """Whatever is wrong in a file is the file's fault by the codes too, and sizes that an operator refuses are the execution's."""
+    whole = (FOLDER / "net.om").read_bytes()
+    for before, after in ((b"SoftmaxV2", b"SoftmaxV9"), (b"strides", b"strider"), (b"NetOutput", b"NetOutpat")):
+        assert before in whole
+        raw = whole.replace(before, after)
+        (FOLDER / "damaged.om").write_bytes(raw)
+        refused(acl.mdl.load_from_file(str(FOLDER / "damaged.om"))[1], 100013, "the model cannot be prepared")
+        refused(acl.mdl.load_from_mem(acl.util.bytes_to_ptr(raw), len(raw))[1], 100013, "the model cannot be prepared")
+        assert acl.mdl.query_size(str(FOLDER / "damaged.om"))[2] in (0, 100013)
+        desc = acl.mdl.create_desc()
+        assert acl.mdl.get_desc_from_file(desc, str(FOLDER / "damaged.om")) in (0, 100013)
+        acl.mdl.destroy_desc(desc)
+    rows = Model("rows")
+    inputs, _ = rows.data_set([np.zeros((3, 16), np.float32), np.zeros((2, 4), np.float32)], dynamic=True)
+    outputs, _ = rows.data_set([np.zeros((3, 4), np.float32)])
+    refused(acl.mdl.execute(rows.id, inputs, outputs), 100000, "MODEL_EXECUTE: ")
+    rows.close()
+
+
+@program
 def model_of_any_rows():
     rows = Model("rows")
     assert acl.mdl.get_input_dims(rows.desc, 0)[0]["dims"] == [-1, 16]

@@ -168,12 +168,26 @@ def test_an_option_that_there_is_not(folder):
     ("--output_type=FP8", "E10001", "FP32, FP16, UINT8 or INT8"),
     ("--insert_op_conf=/nowhere.cfg", "E10001", "no such file"),
     ("--log=loud", "E10001", "debug, info"),
+    ("--out_nodes=softmax:zero", "E10001", "softmax:zero is asked for"),
+    ("--output_type=softmax:1:FP16", "E10001", "product:0"),
+    ("--input_shape=x:4,64;x:4,64", "E10001", "input x is given twice"),
+    ("--input_shape_range=x:[1~4,64", "E10001", "brackets are not in pairs"),
+    ("--op_precision_mode=/nowhere.ini", "E10001", "no such file"),
+    ("--op_debug_config=/nowhere.cfg", "E10001", "no such file"),
+    ("--is_input_adjust_hw_layout=true", "E10001", "NC1HWC0"),
+    ("--is_input_adjust_hw_layout=yes", "E10005", "must be true or false"),
+    ("--sparsity=2", "E10001", "none of 0, 1"),
 ])
 def test_values_that_options_cannot_have(folder, option, code, words):
     given = [] if option.startswith("--soc_version") else [SOC]
     text = refused(code, "--framework=5", f"--model={folder}/dense.onnx", f"--output={folder}/no", option, *given)
     assert words in text and f"parameter [{option.split('=')[0]}] is invalid" in text
     assert not (folder / "no.om").exists()
+
+
+@pytest.mark.parametrize("option", ["--is_output_adjust_hw_layout=false", "--enable_compress_weight=false", "--sparsity=0", "--save_original_model=false"])
+def test_what_is_not_done_may_be_left_undone(folder, option):
+    compiled(folder, "dense", option, output="undone")
 
 
 def test_options_that_contradict_each_other(folder):
@@ -253,6 +267,16 @@ def test_om_to_json(folder):
     assert {"key": "soc_version", "value": {"s": "Ascend910B2"}} in whole["attr"] and whole["name"] == "to_json"
     assert "are no offline model (om): perhaps an ONNX model" in refused("E10001", "--mode=6", f"--om={folder}/dense.onnx")
     assert "[--json] is required" in refused("E10007", "--mode=1", f"--om={om}")
+    assert "parameter [--json] is invalid" in refused("E10001", "--mode=1", f"--om={om}", f"--json={folder}/nowhere/x.json")
+
+
+def test_model_to_json(folder):
+    """Scripts for cards give the model itself, with its framework, to --om."""
+    model = [f"--om={folder}/dense.onnx", f"--json={folder}/model.json"]
+    assert atc("--mode=1", "--framework=5", *model).returncode == 0
+    assert nodes_of(folder / "model.json")["softmax"]["output_desc"][0]["shape"]["dim"] == [4, 32]
+    assert "with --framework also a model" in refused("E10001", "--mode=1", *model)
+    assert "parameter [--om] is invalid" in refused("E10001", "--mode=1", "--framework=3", *model)
 
 
 TEXT_DUMP = r'''
@@ -377,13 +401,33 @@ def test_files_about_types(folder):
     lists.write_text('{"black-list": {"to-add": ["Add"]}, "white-list": {"to-add": ["Add"]}}')
     model = ["--framework=5", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC]
     assert "both lists" in refused("E10001", *model, mixed, f"--modify_mixlist={lists}")
+    assert "both lists" in refused("E10001", *model, f"--modify_mixlist={lists}")  # of no use in this mode, but wrong still
     names = folder / "names.cfg"
     names.write_text("# these keep their type\nsoftmax\n")
     assert types(f"--keep_dtype={names}") == ["DT_FLOAT16", "DT_FLOAT"]
     names.write_text("OpType::SoftmaxV2:InputDtype:float16,OutputDtype:float16\nsoftmax::InputDtype:float32\n")
     assert types("--precision_mode=allow_fp32_to_fp16", f"--customize_dtypes={names}") == ["DT_FLOAT16", "DT_FLOAT"]
+    names.write_text("softmax::InputDtype:float16\n")
+    assert types(EXACT, f"--customize_dtypes={names}") == ["DT_FLOAT", "DT_FLOAT16"]
     names.write_text("softmax::InputDtype:float77\n")
     assert "float77" in refused("E10001", *model, f"--customize_dtypes={names}")
+
+
+def test_nodes_that_a_pass_took_along_keep_their_type(folder):
+    names = folder / "fused.cfg"
+    names.write_text("conv1\n")  # one node stands for it and for relu1
+    done = atc("--framework=5", f"--model={folder}/convolutions.onnx", f"--output={folder}/kept", SOC, f"--keep_dtype={names}")
+    assert done.returncode == 0 and "no node is named" not in done.stdout
+    assert atc("--mode=1", f"--om={folder}/kept.om", f"--json={folder}/kept.json").returncode == 0
+    nodes = nodes_of(folder / "kept.json")
+    fused = next(node for node in nodes.values() if node["type"] == "FusedConv2D")
+    assert attribute(fused, "OriginOp")["list"]["s"] == ["conv1", "relu1"]
+    assert fused["output_desc"][0]["dtype"] == "DT_FLOAT" and nodes["conv2"]["output_desc"][0]["dtype"] == "DT_FLOAT16"
+
+
+def test_outputs_are_named_by_node_in_every_mode(folder):
+    with OfflineModel(compiled(folder, "dense", "--output_type=softmax:0:FP16")) as model:  # a cast stands between them and the outputs
+        assert sorted(str(model.output_type(i).__name__) for i in range(2)) == ["float16", "float32"]
 
 
 def test_inputs_and_outputs_of_another_type(folder):

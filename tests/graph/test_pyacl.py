@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 WITHOUT_TORCH = ROOT / ".venv-onnxruntime" / "bin" / "python"
 NAMES = ["start_and_devices", "memory_and_copies", "streams_and_events", "model_of_fixed_shape", "model_from_memory",
-         "model_of_any_rows", "two_threads_one_model", "callbacks", "single_operators", "prepared_operators", "util", "refusals",
+         "damaged_models", "model_of_any_rows", "two_threads_one_model", "callbacks", "single_operators", "prepared_operators", "util", "refusals",
          "gears_are_named_where_they_are_missing", "every_function_keeps_to_its_form", "nothing_leaks", "a_thousand_models", "end"]
 
 

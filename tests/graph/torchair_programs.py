@@ -381,6 +381,40 @@ def between_the_products_of_experts():
 
 
 @program
+def what_serving_asks_for():
+    """Adapters of low rank, causal convolutions, activations of eight bits, balanced experts, caches in lists: torch_npu's C functions of most are not
+    here, so that PyTorch on the CPU says what is wanted. What is given stays as it was."""
+    def f(y, x, b, at, a, signal, taps, ids, table, start, new, chosen, *caches):
+        return [torch_npu.npu_batch_gather_matmul(y, x, b, at, weight_a=a, scale=1.0, y_offset=16), torch_npu.npu_masked_causal_conv1d(signal, taps),
+                *torch_npu.npu_gelu_quant(x),
+                torch_npu.npu_moe_update_expert(ids, table, local_rank_id=3, world_size=8)[0],
+                *torch_npu.npu_scatter_list(list(caches), start, new, chosen)]
+
+    torch.manual_seed(15)
+    y, x, b, a, at = torch.randn(3, 64).half(), torch.randn(3, 32).half(), torch.randn(2, 1, 32, 16).half(), torch.randn(2, 1, 16, 32).half() / 8, torch.tensor([1, -1, 0])
+    signal, taps = torch.randn(5, 2, 64).half(), torch.randn(3, 64).half()
+    ids, table = torch.tensor([[0, 1], [1, 0]], dtype=torch.int32), torch.tensor([[1, 4, 0], [2, 3, 6]], dtype=torch.int32)
+    start, new, caches = torch.tensor([2, 0], dtype=torch.int32), torch.randn(2, 4, 1, 8), [torch.randn(4, 6, 8), torch.randn(4, 6, 8)]
+    given = [t.npu() for t in (y, x, b, at.int(), a, signal, taps, ids, table, start, new, torch.ones(2, dtype=torch.uint8), *caches)]
+    before = [t.clone() for t in given]
+    got = compiled(f)(*given)
+
+    added = y.float().clone()
+    for row in (0, 2):
+        added[row, 16:48] += b[at[row], 0].float() @ (a[at[row], 0].float() @ x[row].float())
+    padded = torch.nn.functional.pad(signal.float().permute(1, 2, 0), (2, 0))
+    blurred = torch.nn.functional.conv1d(padded, taps.float().T[:, None], groups=64).permute(2, 0, 1)
+
+    gelu = torch.nn.functional.gelu(x.float())
+    scale = gelu.abs().amax(-1) / 127
+    kept = [torch.cat([c[:, :s], n, c[:, s + 1:]], 1) for c, s, n in zip(caches, start.tolist(), new)]
+    want = [added.half(), blurred.half(), (gelu / scale[:, None]).round().to(torch.int8), scale, torch.tensor([[4, 3], [3, 4]], dtype=torch.int32), *kept]
+    # the last bit of a half is as it falls
+    near = [(g.cpu().float() - w.float()).abs() <= (4e-3 if w.dtype == torch.float16 else 1e-6) for g, w in zip(got, want, strict=True)]
+    return [*near, *given], [*(torch.ones_like(w) for w in want), *before]
+
+
+@program
 def latent_attention_and_what_experts_give_back():
     """Before attention with one latent head, in all its versions; and experts' products added up for their tokens."""
     def f(x, dq, uq_qr, uk, dkv_kr, gamma_q, gamma_kv, sin, cos, places, values, turns, tokens, w, scale, row, groups, shared, logit, to):

@@ -14,6 +14,7 @@ from graph_cases.decomposition import add_cases as add_decomposition_cases
 from graph_cases.detection import add_cases, best
 from graph_cases.fused import add_cases as add_fused_cases
 from graph import call, const, operators
+from graph_cases.inference import add_cases as add_inference_cases
 from graph_cases.language import add_cases as add_language_cases
 from graph_cases.mindspore import add_cases as add_mindspore_cases
 from graph_cases.part import add_cases as add_part_cases
@@ -671,6 +672,7 @@ add_cases(case, const)
 add_training_cases(case, r, to_last)
 add_adapter_cases(case, r)
 add_language_cases(case, r)
+add_inference_cases(case, r)
 add_mindspore_cases(case, r)
 add_suite_cases(case, r)
 add_special_cases(case, r)

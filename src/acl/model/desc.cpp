@@ -156,10 +156,12 @@ UPDRAFT_API int aclmdlGetDesc(aclmdlDesc* handle, uint32_t id) {
   });
 }
 UPDRAFT_API int aclmdlGetDescFromFile(aclmdlDesc* handle, const char* path) {
-  return guard("aclmdlGetDescFromFile", [&] { describe(live(handle), read_model(model_file(path))); });
+  return guard("aclmdlGetDescFromFile",
+               [&] { in_codes_of_files([&] { describe(live(handle), read_model(model_file(path))); }); });
 }
 UPDRAFT_API int aclmdlGetDescFromMem(aclmdlDesc* handle, const void* model, size_t size) {
-  return guard("aclmdlGetDescFromMem", [&] { describe(live(handle), read_model(model_in_memory(model, size))); });
+  return guard("aclmdlGetDescFromMem",
+               [&] { in_codes_of_files([&] { describe(live(handle), read_model(model_in_memory(model, size))); }); });
 }
 UPDRAFT_API const char* aclmdlGetOpAttr(aclmdlDesc* d, const char* op, const char* attribute) {
   return value_or<const char*>("aclmdlGetOpAttr", "", [&] {

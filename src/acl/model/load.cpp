@@ -34,8 +34,10 @@ void query(const ModelSource& source, size_t* work, size_t* weights) {
   need(work, "workSize");
   need(weights, "weightSize");
   const graph::Model model = read_model(source);
-  *work = graph::outline(*model.graph).work_bytes;
-  *weights = graph::weight_bytes(model);
+  in_codes_of_files([&] {
+    *work = graph::outline(*model.graph).work_bytes;
+    *weights = graph::weight_bytes(model);
+  });
 }
 
 /// Models that take their inputs from queues and put their outputs there: the device has no queues.
@@ -114,7 +116,9 @@ uint32_t load_model(graph::Model model, const ModelMemory& memory, std::shared_p
   std::unique_lock lock(g_mutex);
   const uint32_t id = g_next++;
   lock.unlock();
-  entry.model = std::make_shared<graph::LoadedModel>(std::move(model), device, id, std::vector<size_t>(), weights);
+  in_codes_of_files([&] {
+    entry.model = std::make_shared<graph::LoadedModel>(std::move(model), device, id, std::vector<size_t>(), weights);
+  });
   entry.work = want_memory("workPtr", memory.work, memory.work_bytes, entry.model->work_bytes());
   if (entry.model->work_bytes() == 0) entry.work = nullptr;  // sizes are known when it runs: memory of its own
   if (entry.work) entry.model->use_arena(entry.work);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "graph/executor/variable_memory.h"
 
 namespace updraft {
@@ -36,6 +37,16 @@ struct LoadedEntry {
 /// Puts a model on the current device. Throws 100000 where the client's memory is too small or none of that device.
 uint32_t load_model(graph::Model model, const ModelMemory& memory,
                     std::shared_ptr<graph::VariableMemory> variables = nullptr);
+/// What a graph or an operator refuses is a file that cannot be parsed, for whoever loads it (100013).
+template <class F>
+void in_codes_of_files(F&& read) {
+  try {
+    read();
+  } catch (const Error& e) {
+    if (e.code() != code::kAclnnParamInvalid) throw;
+    throw Error(100013, "the model cannot be prepared: {}", e.text());
+  }
+}
 /// The model of a file, with the weights that lie beside it.
 graph::Model read_model(const ModelSource& source, const ModelMemory& memory = {});
 /// Throws 145003 for an id that is none.

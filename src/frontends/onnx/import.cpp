@@ -355,9 +355,10 @@ class Importer : public Graphs {
     const size_t colon = wanted.rfind(':');
     const std::string_view node = std::string_view(wanted).substr(0, colon);
     size_t index = 0;
-    if (colon != std::string::npos) std::from_chars(wanted.data() + colon + 1, wanted.data() + wanted.size(), index);
+    const char* end = wanted.data() + wanted.size();
+    const bool whole = colon == std::string::npos || std::from_chars(wanted.data() + colon + 1, end, index).ptr == end;
     for (const NodeProto& n : proto_.graph.nodes)
-      if (name_of_node(n, scope) == node && index < n.outputs.size())
+      if (whole && name_of_node(n, scope) == node && index < n.outputs.size())
         if (const Value* v = scope.find(n.outputs[index]); v && v->tensor) return v->tensor;
     throw Error(code::kAclnnParamInvalid, "output {} is asked for; no node and no tensor of the model has that name",
                 wanted);

@@ -93,6 +93,7 @@ std::map<std::string, Dims> parse_input_shapes(const std::string& text, InputRan
     if (part.empty()) return;
     const size_t colon = part.rfind(':');
     const std::string name(trim(part.substr(0, colon)));
+    if (shapes.contains(name)) throw OptionError("input_shape", text, fmt::format("input {} is given twice", name));
     Dims& dims = shapes[name];
     if (colon == std::string_view::npos) return;
     std::vector<std::pair<int64_t, int64_t>> bounds;
@@ -217,8 +218,16 @@ void set_half_inputs(Graph& graph, const std::string& names) {
   });
 }
 
+/// The outputs as "node:index"; passes may give them other nodes later.
+std::vector<std::string> output_places(const Graph& graph) {
+  std::vector<std::string> places;
+  for (const Input& input : graph.net_output()->inputs())
+    places.push_back(fmt::format("{}:{}", input.from.node->name(), input.from.index));
+  return places;
+}
+
 /// "FP16", or "node:0:FP16;name:FP32".
-void set_output_types(Graph& graph, const std::string& text) {
+void set_output_types(Graph& graph, const std::string& text, const std::vector<std::string>& places) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"FP32", DType::Float}, {"FP16", DType::Float16}, {"UINT8", DType::UInt8}, {"INT8", DType::Int8}};
   Node& end = *graph.net_output();
@@ -235,7 +244,7 @@ void set_output_types(Graph& graph, const std::string& text) {
       const std::string_view name = part.substr(0, colon);
       const bool named = colon == std::string_view::npos ||
                          (static_cast<size_t>(i) < names.size() && names[static_cast<size_t>(i)] == name) ||
-                         name == fmt::format("{}:{}", from.node->name(), from.index);
+                         (static_cast<size_t>(i) < places.size() && places[static_cast<size_t>(i)] == name);
       if (!named) continue;
       found = true;
       if (from.node->output(from.index).desc.dtype == type->second) continue;
@@ -247,7 +256,8 @@ void set_output_types(Graph& graph, const std::string& text) {
     }
     if (!found)
       throw OptionError("output_type", std::string(part),
-                        fmt::format("the model has no such output; its outputs are {}", fmt::join(names, ", ")));
+                        fmt::format("the model has no such output; its outputs are {} ({})", fmt::join(names, ", "),
+                                    fmt::join(places, ", ")));
   });
 }
 
@@ -357,6 +367,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
     insert_aipp(graph, read_aipp(*path), *path);
   if (const auto* names = option(options, {"input_fp16_nodes", "ge.inputFp16Nodes"})) set_half_inputs(graph, *names);
   infer_all(graph);
+  const std::vector<std::string> places = output_places(graph);
   dump.stage(compiled, "AfterInfershape");
   report.add(run_passes(graph, switches));
   infer_all(graph);
@@ -366,14 +377,17 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
     infer_all(graph);
     dump.stage(compiled, "AfterPrecision");
   }
-  if (const auto* types = option(options, {"output_type", "ge.outputDatatype"})) set_output_types(graph, *types);
+  if (const auto* types = option(options, {"output_type", "ge.outputDatatype"}))
+    set_output_types(graph, *types, places);
   infer_all(graph);
   report.add(run_passes(graph, switches));
   infer_all(graph);
   if (gears) about_gears(options, *gears, [&] { try_gears(graph, *gears); });
   for (const std::string& name : report.precision.unknown)
     report.notes.push_back(
-        fmt::format("no node is named {}: its line in keep_dtype or customize_dtypes has no effect", name));
+        fmt::format("no node is named {} (any more, where a pass fused it): its line in keep_dtype or customize_dtypes "
+                    "has no effect",
+                    name));
   if (const auto* soc = option(options, {"ge.socVersion", "soc_version"})) compiled.attributes["soc_version"] = *soc;
   dump.stage(compiled, GraphDump::kLast);
   kernel_meta.write(graph);

@@ -41,6 +41,17 @@ bool has_one_program(const Model& model) {
 /// Work up to this much may run in the thread that submits it, which is beside others as it is.
 constexpr int64_t kLittleWork = 16 << 10;
 
+/// What an operator refuses while a model runs is refused in the codes of models, not in those of its own call.
+template <class F>
+void as_a_model(F&& run) {
+  try {
+    run();
+  } catch (const Error& e) {
+    if (e.code() != code::kAclnnParamInvalid) throw;
+    throw Error(code::kAclInvalidParam, "{}", e.text());
+  }
+}
+
 class ExecuteTask final : public Task {
  public:
   ExecuteTask(std::shared_ptr<LoadedModel> model, std::shared_ptr<Execution> execution, Stream& stream)
@@ -56,9 +67,11 @@ class ExecuteTask final : public Task {
     if (stream_) neighbours().leave(*stream_);
   }
   void run() override {
-    if (kind != TaskKind::Host) return model_->run(*execution_);
-    const Neighbours::Share share(neighbours());
-    model_->run(*execution_);
+    as_a_model([this] {
+      if (kind != TaskKind::Host) return model_->run(*execution_);
+      const Neighbours::Share share(neighbours());
+      model_->run(*execution_);
+    });
   }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
@@ -202,7 +215,7 @@ class PartTask final : public Task {
   }
   void run() override {
     const OwnScratch own;
-    parts_->run->run_steps(first_, last_, parts_->model->place(parts_->number));
+    as_a_model([this] { parts_->run->run_steps(first_, last_, parts_->model->place(parts_->number)); });
   }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }

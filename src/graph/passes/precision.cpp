@@ -10,6 +10,7 @@
 #include "graph/compile/aipp.h"
 #include "graph/compile/option_error.h"
 #include "graph/node_call.h"
+#include "graph/passes/match.h"
 #include "graph/shape/known.h"
 
 namespace updraft::graph {
@@ -144,12 +145,22 @@ class Rewriter {
   }
 
   void note_names(const std::vector<Node*>& order) {
-    auto note = [&](const std::string& name) {
-      if (std::ranges::none_of(order, [&](const Node* n) { return n->name() == name; }))
-        report_.unknown.push_back(name);
-    };
-    for (const std::string& name : precision_.keep_nodes) note(name);
-    for (const auto& [name, types] : precision_.custom_nodes) note(name);
+    if (precision_.keep_nodes.empty() && precision_.custom_nodes.empty()) return;
+    std::set<std::string> names, taken;
+    for (const Node* node : order) {
+      names.insert(node->name());
+      for (const std::string& name : origins_of(*node)) taken.insert(name);
+    }
+    for (const std::string& name : precision_.keep_nodes)
+      if (!names.contains(name) && !taken.contains(name)) report_.unknown.push_back(name);
+    for (const auto& [name, types] : precision_.custom_nodes)
+      if (!names.contains(name)) report_.unknown.push_back(name);
+  }
+
+  /// The model's name of a node that another took along is good still.
+  bool kept(const Node& node) const {
+    const auto listed = [&](const std::string& name) { return precision_.keep_nodes.contains(name); };
+    return !precision_.keep_nodes.empty() && (listed(node.name()) || std::ranges::any_of(origins_of(node), listed));
   }
 
   DType original(Endpoint from) const { return from.node->output(from.index).desc.dtype; }
@@ -165,8 +176,8 @@ class Rewriter {
 
   /// The type in which the node's mode wants it; nothing: the model's.
   std::optional<DType> wanted(const Node& node) const {
-    if (precision_.keep_nodes.contains(node.name()) || precision_.keep_types.contains(name_in_lists(node)) ||
-        keeps_type(node) || updates(node) || node.attributes.contains(kKeepsType))
+    if (kept(node) || precision_.keep_types.contains(name_in_lists(node)) || keeps_type(node) || updates(node) ||
+        node.attributes.contains(kKeepsType))
       return {};
     const bool cube = is_cube(node.type());
     switch (precision_.mode) {

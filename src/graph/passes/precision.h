@@ -30,7 +30,7 @@ struct Precision {
   std::set<std::string, std::less<>> keep_nodes, keep_types;
   std::map<std::string, CustomTypes, std::less<>> custom_nodes, custom_types;
 
-  bool changes() const { return mode != PrecisionMode::Origin; }
+  bool changes() const { return mode != PrecisionMode::Origin || !custom_nodes.empty() || !custom_types.empty(); }
 
   /// Throws OptionError. Without an option it is Origin.
   static Precision parse(const std::map<std::string, std::string>& options);

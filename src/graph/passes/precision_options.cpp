@@ -197,17 +197,14 @@ Precision Precision::parse(const std::map<std::string, std::string>& options) {
                       fmt::format("precision_mode is given, too ({}): give one of them", *mode));
   if (mode) set_mode(made, "precision_mode", *mode, kModes);
   if (mode_v2) set_mode(made, "precision_mode_v2", *mode_v2, kModesV2);
-  if (made.mode == PrecisionMode::Mixed) {
-    set_lists(made);
-    if (const auto* path = option(options, {"ge.exec.modify_mixlist", "modify_mixlist"})) modify_lists(made, *path);
-  }
+  set_lists(made);
+  if (const auto* path = option(options, {"ge.exec.modify_mixlist", "modify_mixlist"})) modify_lists(made, *path);
   if (const auto* path = option(options, {"ge.exec.keep_dtype", "keep_dtype"}))
     for_lines(*path, [&](const std::string& line, int) {
       if (line.starts_with("OpType::")) made.keep_types.insert(line.substr(8));
       else made.keep_nodes.insert(line);
     });
-  if (const auto* path = option(options, {"ge.customizeDtypes", "customize_dtypes"}))
-    if (made.changes()) read_custom(made, *path);
+  if (const auto* path = option(options, {"ge.customizeDtypes", "customize_dtypes"})) read_custom(made, *path);
   return made;
 }
 

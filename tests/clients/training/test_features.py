@@ -1,10 +1,12 @@
 """What training programs use beside operators: checkpoints, loaders, streams, memory, graphs, random numbers, mistakes."""
 import copy
+import ctypes
 import math
 
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
+from updraft import home
 
 from ..subproc import python, start
 from .models import GPT
@@ -380,6 +382,19 @@ def test_compile_of_dynamic_shapes(npu, backend, backward):
     for rows in 4, 6, 9, 4:
         compare(function, rows, backward)
     assert graphs() == 1
+
+
+def test_kernels_of_fixed_sizes_are_not_compiled(npu, tmp_path, monkeypatch):
+    """The option makes a card's compiler build kernels of what it is told; nothing is told here, and the results are those without it."""
+    monkeypatch.chdir(tmp_path)
+    function = compiled("npugraph_ex", dynamic=False, options={"static_kernel_compile": True})
+    with pytest.warns(UserWarning, match="static kernel compilation"):
+        compare(function, 4, backward=False)
+    assert not list(tmp_path.rglob("*.json"))
+    acl = ctypes.CDLL(f"{home()}/lib64/libascendcl.so")
+    acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
+    assert acl.aclopStartDumpArgs(1, str(tmp_path).encode()) == acl.aclopStopDumpArgs(1) == 200001
+    assert b"static_kernel_compile changes no result" in acl.aclGetRecentErrMsg()
 
 
 @pytest.mark.parametrize("backend, backward, works, fails, text", [

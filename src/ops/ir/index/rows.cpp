@@ -139,4 +139,16 @@ IR_OP(KMeansCentroids, KMeansCentroids, (In, x), (In, y), (In, sum_square_y), (O
   });
 }
 
+// The IR names the results var, too: clients have copied what they give already.
+IR_OP(ScatterList, aclnnScatterList, (Tensors, var), (In, indice), (In, updates), (OptIn, mask), (OutTensors, out),
+      (Text, reduce, "update"), (Int, axis, -2)) {
+  op.require(var.size() == out.size(), "there are {} outputs, want one for each of {} tensors", out.size(), var.size());
+  std::vector<const TensorView*> caches;
+  for (size_t i = 0; i < var.size(); ++i) {
+    ir::copy(op, "out", var[i], Out{out.handle->items[i]}, var[i].dtype);
+    caches.push_back(&out[i]);
+  }
+  if (!op.inferring()) call(op, "aclnnScatterList", caches, indice, updates, mask, reduce, axis);
+}
+
 }  // namespace updraft
