@@ -50,15 +50,8 @@ constexpr const char* kCompileOptions[] = {"input_shape",
 
 std::string product_of(const Arguments& arguments) {
   const std::string& name = arguments.need("soc_version", "a product such as Ascend910B2");
-  std::vector<std::string> products;
-  for (const SocProfile* p = soc_begin(); p != soc_end(); ++p) {
-    products.emplace_back(p->name);
-    if (std::string(p->name).starts_with(name) && name.starts_with("Ascend") && name.size() > 6) return name;
-  }
-  // products that nobody runs on here, and whose models are the same
-  for (const char* family : {"Ascend310", "Ascend610", "Ascend950", "Ascend910"})
-    if (name.starts_with(family)) return name;
-  throw invalid("soc_version", name, fmt::format("there is no such product; there are {}", fmt::join(products, ", ")),
+  if (names_product(name)) return name;
+  throw invalid("soc_version", name, fmt::format("there is no such product; there are {}", product_names()),
                 "npu-smi info names the product.");
 }
 

@@ -1,5 +1,6 @@
 #include "device/soc.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <string>
@@ -43,6 +44,20 @@ const SocProfile* find_soc(std::string_view name) {
   return nullptr;
 }
 
+bool names_product(std::string_view name) {
+  for (const std::string_view family : {"Ascend310", "Ascend610", "Ascend950", "Ascend910"})
+    if (name.starts_with(family)) return true;  // their models are the same
+  return std::any_of(soc_begin(), soc_end(), [&](const SocProfile& p) {
+    return name.size() > 6 && std::string_view(p.name).starts_with(name);
+  });
+}
+
+std::string product_names() {
+  std::string names;
+  for (const SocProfile& p : kProfiles) names += std::string(names.empty() ? "" : ", ") + p.name;
+  return names;
+}
+
 SocFamily family_of(const SocProfile& product) {
   const std::string_view name = product.name;
   if (name.starts_with("Ascend950")) return SocFamily::A950;
@@ -54,10 +69,8 @@ const SocProfile& soc() {
   static const SocProfile* chosen = [] {
     const std::string& wanted = Config::get().soc;
     if (const SocProfile* p = find_soc(wanted)) return p;
-    std::string names;
-    for (const SocProfile& p : kProfiles) names += std::string(names.empty() ? "" : ", ") + p.name;
     std::fprintf(stderr, "updraft: UPDRAFT_SOC=%s is not a known product (%s); %s is used\n", wanted.c_str(),
-                 names.c_str(), kDefault);
+                 product_names().c_str(), kDefault);
     return find_soc(kDefault);
   }();
   return *chosen;

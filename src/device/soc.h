@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace updraft {
@@ -28,5 +29,9 @@ const SocProfile& soc();
 const SocProfile* soc_begin();
 const SocProfile* soc_end();
 const SocProfile* find_soc(std::string_view name);
+/// Whether a model may be made for it: a product or a family of them, those that nobody runs on here among them.
+bool names_product(std::string_view name);
+/// Names of all profiles, for refusals.
+std::string product_names();
 
 }  // namespace updraft

@@ -42,6 +42,9 @@ static ge::Graph branch(int64_t index, const ge::Operator& (*make)(const op::Dat
 }
 
 int main() {
+  const bool any = ge::GEInitialize(std::map<std::string, std::string>{{"ge.socVersion", "Ascend77"}}) == ge::SUCCESS;
+  const bool listed = ge::GEGetErrorMsg().find("there is no such product; there are Ascend910") != std::string::npos;
+  std::printf("product %s\n", !any && listed ? "refused" : "taken");
   check(ge::GEInitialize(std::map<ge::AscendString, ge::AscendString>{}));
   op::Data x = data("x", {2, 4});
   auto halves =
@@ -92,6 +95,10 @@ int main() {
   ge::Graph graph(std::string("classes"));
   graph.SetInputs({x}).SetOutputs({joined, second, choice});
   check(session.AddGraph(1, graph));
+  const ge::Status taken = session.RegisterCallBackFunc(
+      "Nobody", [](uint32_t, const std::map<ge::AscendString, ge::Tensor>&) { return ge::SUCCESS; });
+  const bool told = ge::GEGetErrorMsg().find("the key is Nobody, want Save or Summary") != std::string::npos;
+  std::printf("callback %s\n", taken != ge::SUCCESS && told ? "refused" : "taken");
   std::vector<ge::Tensor> outputs;
   const std::vector<float> values = {1, -2, 3, 4, 5, 6, 7, 8};
   const ge::Tensor input(desc({2, 4}), reinterpret_cast<const uint8_t*>(values.data()), 32);

@@ -118,10 +118,12 @@ def test_the_program_of_the_page(tmp_path, abi):
 
 
 OFFERED = """\
+product refused
 joined [2, 4]
 concat_dim 1 N 2
 data_format NHWC groups 1 dilations 4 groups
 dtype 3
+callback refused
 joined 3 4 1 -2 7 8 5 6
 second -3 -4 -7 -8
 choice 1 0 25 36

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <charconv>
 
+#include "device/soc.h"
 #include "graph/compile/aipp.h"
 #include "graph/compile/four_bits.h"
 #include "graph/compile/option_error.h"
@@ -138,6 +139,9 @@ void check_values(const OptionTexts& options) {
 
 void check_options(const OptionTexts& options) {
   check_values(options);
+  for (const char* name : {"ge.socVersion", "soc_version"})
+    if (const auto* product = option(options, {name}); product && !names_product(*product))
+      throw OptionError(name, *product, fmt::format("there is no such product; there are {}", product_names()));
   Precision::parse(options);
   KernelMeta::parse(options);
   static constexpr std::string_view kImplementation[] = {"high_precision", "high_performance", "high_precision_for_all",
