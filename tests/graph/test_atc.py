@@ -408,7 +408,7 @@ def test_files_about_types(folder):
     names.write_text("OpType::SoftmaxV2:InputDtype:float16,OutputDtype:float16\nsoftmax::InputDtype:float32\n")
     assert types("--precision_mode=allow_fp32_to_fp16", f"--customize_dtypes={names}") == ["DT_FLOAT16", "DT_FLOAT"]
     names.write_text("softmax::InputDtype:float16\n")
-    assert types(EXACT, f"--customize_dtypes={names}") == ["DT_FLOAT", "DT_FLOAT16"]
+    assert types(EXACT, f"--customize_dtypes={names}") == ["DT_FLOAT", "DT_FLOAT"]  # as the guide says
     names.write_text("softmax::InputDtype:float77\n")
     assert "float77" in refused("E10001", *model, f"--customize_dtypes={names}")
 

@@ -204,7 +204,13 @@ Precision Precision::parse(const std::map<std::string, std::string>& options) {
       if (line.starts_with("OpType::")) made.keep_types.insert(line.substr(8));
       else made.keep_nodes.insert(line);
     });
-  if (const auto* path = option(options, {"ge.customizeDtypes", "customize_dtypes"})) read_custom(made, *path);
+  if (const auto* path = option(options, {"ge.customizeDtypes", "customize_dtypes"})) {
+    read_custom(made, *path);
+    if (made.mode == PrecisionMode::Origin && (mode || mode_v2)) {  // as the guide has it: checked, and of no effect
+      made.custom_nodes.clear();
+      made.custom_types.clear();
+    }
+  }
   return made;
 }
 
