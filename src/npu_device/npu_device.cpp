@@ -16,6 +16,7 @@ StatusCode status_of(int code) {
   switch (code) {
     case code::kRtMemoryAllocation: return StatusCode::ResourceExhausted;
     case code::kAclnnParamInvalid:
+    case code::kAclInvalidParam:  // the same, of a graph that runs
     case code::kRtAicoreException:
     case code::kRtAicpuException: return StatusCode::InvalidArgument;
     default: return StatusCode::Internal;
