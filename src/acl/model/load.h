@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/error.h"
+#include "base/recoded.h"
 #include "graph/executor/variable_memory.h"
 
 namespace updraft {
@@ -40,12 +40,7 @@ uint32_t load_model(graph::Model model, const ModelMemory& memory,
 /// What a graph or an operator refuses is a file that cannot be parsed, for whoever loads it (100013).
 template <class F>
 void in_codes_of_files(F&& read) {
-  try {
-    read();
-  } catch (const Error& e) {
-    if (e.code() != code::kAclnnParamInvalid) throw;
-    throw Error(100013, "the model cannot be prepared: {}", e.text());
-  }
+  recoded(100013, "the model cannot be prepared: ", read);
 }
 /// The model of a file, with the weights that lie beside it.
 graph::Model read_model(const ModelSource& source, const ModelMemory& memory = {});

@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "base/parallel.h"
+#include "base/recoded.h"
 #include "device/device.h"
 #include "device/observer.h"
 #include "device/stream.h"
@@ -44,12 +45,7 @@ constexpr int64_t kLittleWork = 16 << 10;
 /// What an operator refuses while a model runs is refused in the codes of models, not in those of its own call.
 template <class F>
 void as_a_model(F&& run) {
-  try {
-    run();
-  } catch (const Error& e) {
-    if (e.code() != code::kAclnnParamInvalid) throw;
-    throw Error(code::kAclInvalidParam, "{}", e.text());
-  }
+  recoded(code::kAclInvalidParam, "", run);
 }
 
 class ExecuteTask final : public Task {

@@ -323,26 +323,35 @@ void winograd_filters(const float* filters, int64_t channels, bool turned, float
   }
 }
 
+namespace {
+/// The gradients of the nine taps of a vector of filters, from those of their points, which lie `step` apart.
+UPDRAFT_VECTOR_INLINE void taps_of(const float* from, int64_t step, VectorF (&taps)[9]) {
+  VectorF half[3][6];
+  for (int64_t j = 0; j < kPoints; ++j) {
+    VectorF m[6], g[3];
+    for (int64_t i = 0; i < kPoints; ++i) m[i] = load_vector<float>(from + (i * kPoints + j) * step);
+    to_filter(m, g);
+    for (int i = 0; i < 3; ++i) half[i][j] = g[i];
+  }
+  for (int y = 0; y < 3; ++y) {
+    VectorF g[3];
+    to_filter(half[y], g);
+    for (int x = 0; x < 3; ++x) taps[3 * y + x] = g[x];
+  }
+}
+}  // namespace
+
 /// The gradient of filters [channels][3][3] from that of their points. Reads whole vectors. False: not all is finite.
 bool winograd_filter_gradient(const float* from, int64_t step, int64_t channels, float* filters) {
   VectorF seen{};
   for (int64_t c = 0; c < channels; c += L) {
     const int64_t n = std::min<int64_t>(L, channels - c);
-    VectorF half[3][6];
-    for (int64_t j = 0; j < kPoints; ++j) {
-      VectorF m[6], g[3];
-      for (int64_t i = 0; i < kPoints; ++i) m[i] = load_vector<float>(from + (i * kPoints + j) * step + c);
-      to_filter(m, g);
-      for (int i = 0; i < 3; ++i) half[i][j] = g[i];
-    }
+    VectorF taps[9];
+    taps_of(from + c, step, taps);
     alignas(64) float lanes[9][L];
-    for (int y = 0; y < 3; ++y) {
-      VectorF g[3];
-      to_filter(half[y], g);
-      for (int x = 0; x < 3; ++x) {
-        store_vector<float>(lanes[3 * y + x], g[x]);
-        look_at(g[x], n, seen);
-      }
+    for (int k = 0; k < 9; ++k) {
+      store_vector<float>(lanes[k], taps[k]);
+      look_at(taps[k], n, seen);
     }
     for (int64_t i = 0; i < n; ++i)
       for (int k = 0; k < 9; ++k) filters[(c + i) * 9 + k] = lanes[k][i];
@@ -354,20 +363,11 @@ bool winograd_filter_gradient(const float* from, int64_t step, int64_t channels,
 bool winograd_filter_gradient_last(const float* from, int64_t step, int64_t count, float* filters, int64_t tap_step) {
   VectorF seen{};
   for (int64_t c = 0; c < count; c += L) {
-    VectorF half[3][6];
-    for (int64_t j = 0; j < kPoints; ++j) {
-      VectorF m[6], g[3];
-      for (int64_t i = 0; i < kPoints; ++i) m[i] = load_vector<float>(from + (i * kPoints + j) * step + c);
-      to_filter(m, g);
-      for (int i = 0; i < 3; ++i) half[i][j] = g[i];
-    }
-    for (int64_t y = 0; y < 3; ++y) {
-      VectorF g[3];
-      to_filter(half[y], g);
-      for (int64_t x = 0; x < 3; ++x) {
-        store_vector<float>(filters + (3 * y + x) * tap_step + c, g[x]);
-        seen = fma_vector(g[x], VectorF{}, seen);
-      }
+    VectorF taps[9];
+    taps_of(from + c, step, taps);
+    for (int64_t k = 0; k < 9; ++k) {
+      store_vector<float>(filters + k * tap_step + c, taps[k]);
+      seen = fma_vector(taps[k], VectorF{}, seen);
     }
   }
   return all_finite(seen);

@@ -1,6 +1,5 @@
 // Recurrent networks.
 #include <algorithm>
-#include <optional>
 
 #include "frontends/onnx/convert/families.h"
 
