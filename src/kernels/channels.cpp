@@ -5,6 +5,8 @@
 
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/activation.h"
+#include "kernels/rows/arithmetic.h"
 #include "kernels/table.h"
 #include "tensor/view_algebra.h"
 
@@ -200,8 +202,20 @@ void by_channel(const Channels<N>& ch, int64_t buffers, bool measured, bool appl
     });
 }
 
+// out = relu(out + add), of whole tensors or of parts of them that lie alike.
+void follow(const TensorView& out, const TensorView* add, bool relu) {
+  const Compute c = compute_of(out.dtype);
+  Params p;
+  p.set(0, int64_t{1});
+  if (add) run_elementwise(elementwise_kernel(relu ? ew::add_relu : ew::add, c), c, {out, *add}, {out}, p);
+  else run_elementwise(elementwise_kernel(ew::relu, c), c, {out}, {out}, p);
+}
+
+// Rows whose results are still in the core's cache when the tail reads them.
+constexpr int64_t kTailBlock = 1 << 14;  // elements
+
 void forward_rows(const TensorView& x, const TensorView* out, bool stats,
-                  FunctionRef<void(int64_t, const double*, double&, double&)> finish) {
+                  FunctionRef<void(int64_t, const double*, double&, double&)> finish, const ChannelTail& tail) {
   const Compute compute = compute_for(x);
   const int c = static_cast<int>(compute);
   const Rows in(x, compute);
@@ -240,9 +254,15 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
   }
   if (!out) return;
   const Rows to(*out, compute);
+  const auto part = [&](const TensorView& v, int64_t row, int64_t n) {
+    const int64_t elements = n * C;
+    return TensorView::contiguous(v.as<char>() + row * C * static_cast<int64_t>(size_of(v.dtype)), v.dtype, &elements,
+                                  1);
+  };
+  const bool follows = tail.add || tail.relu;
   parallel_for(in.rows, std::max<int64_t>(1, kGrain / C), [&](int64_t begin, int64_t end) {
-    const int64_t step =
-        std::min<int64_t>(end - begin, in.native && to.native ? end - begin : std::max<int64_t>(1, 4096 / C));
+    const int64_t most = !(in.native && to.native) ? 4096 / C : follows ? kTailBlock / C : end - begin;
+    const int64_t step = std::min<int64_t>(end - begin, std::max<int64_t>(1, most));
     ScratchScope scratch;
     char* buffer = scratch.take<char>(static_cast<size_t>(in.native && to.native ? 0 : 2 * step) * row_bytes);
     for (int64_t r = begin; r < end; r += step) {
@@ -250,6 +270,9 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
       void* result = to.native ? to.at(r) : buffer + static_cast<size_t>(step) * row_bytes;
       table.norm_cols_apply(c, in.read(r, m, buffer), m, C, scale.get(), shift.get(), result);
       to.write(r, m, result);
+      if (!follows) continue;
+      const TensorView added = tail.add ? part(*tail.add, r, m) : TensorView();
+      follow(part(*out, r, m), tail.add ? &added : nullptr, tail.relu);
     }
   });
 }
@@ -320,8 +343,9 @@ void merge_stats(double* into, const double* from) {
 }
 
 void channel_forward(const TensorView& x, const TensorView* out, bool stats,
-                     FunctionRef<void(int64_t, const double*, double&, double&)> finish) {
-  if (channels_last(x) && (!out || channels_last(*out))) return forward_rows(x, out, stats, finish);
+                     FunctionRef<void(int64_t, const double*, double&, double&)> finish, const ChannelTail& tail) {
+  if (channels_last(x) && (!out || channels_last(*out)) && (!tail.add || channels_last(*tail.add)))
+    return forward_rows(x, out, stats, finish, tail);
   const KernelTable& table = kernels();
   ScratchScope scratch;
   const TensorView from = settle(x, scratch);
@@ -349,6 +373,7 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
   by_channel<3, 2>(
       ch, 1, stats, out != nullptr, measure, merge_stats,
       [&](int64_t i, const double* state, double* map) { finish(i, state, map[0], map[1]); }, apply);
+  if (out && (tail.add || tail.relu)) follow(*out, tail.add, tail.relu);
 }
 
 void channel_backward(const TensorView& dy, const TensorView& x, const double* mean, const TensorView* dx,

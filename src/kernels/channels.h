@@ -6,10 +6,18 @@
 
 namespace updraft {
 
+/// What follows the map, on results that are in their type already.
+struct ChannelTail {
+  const TensorView* add = nullptr;  ///< added; it has out's shape and type and does not overlap it
+  bool relu = false;
+};
+
 /// For each channel c (dimension 1): state = {count, mean, sum of squared deviations} unless `stats` is false, then
-/// finish(c, state, scale, shift), then out = x * scale + shift unless `out` is null. finish may run in any thread.
+/// finish(c, state, scale, shift), then out = x * scale + shift unless `out` is null, and the tail. finish may run in
+/// any thread.
 void channel_forward(const TensorView& x, const TensorView* out, bool stats,
-                     FunctionRef<void(int64_t c, const double* state, double& scale, double& shift)> finish);
+                     FunctionRef<void(int64_t c, const double* state, double& scale, double& shift)> finish,
+                     const ChannelTail& tail = {});
 
 /// For each channel: sums = {sum dy, sum dy * (x - mean(c))} unless `sums` is false, then finish(c, sums, abc), then
 /// dx = abc[0] * dy + abc[1] * x + abc[2] unless `dx` is null.

@@ -18,6 +18,7 @@ from graph_cases.inference import add_cases as add_inference_cases
 from graph_cases.language import add_cases as add_language_cases
 from graph_cases.mindspore import add_cases as add_mindspore_cases
 from graph_cases.part import add_cases as add_part_cases
+from graph_cases.pointwise import add_cases as add_pointwise_cases
 from graph_cases.recurrent import add_cases as add_recurrent_cases
 from graph_cases.layout import add_cases as add_layout_cases
 from graph_cases.special import add_cases as add_special_cases
@@ -651,6 +652,17 @@ case("Assign", x, y, want=lambda v, u: u)
 case("AssignAdd", x, y, want=lambda v, u: v + u)
 case("AssignSub", x, y, want=lambda v, u: v - u)
 case("ApplyGradientDescent", x, one(0.1), y, want=lambda v, a, d: v - 0.1 * d)
+descended = y * 0.9 - 0.1 * dy
+for nesterov in (False, True):
+    case("KerasMomentumStep", x, y, one(0.1), dy, one(0.9), use_nesterov=nesterov,
+         want=lambda *a, n=nesterov: [x + (descended * 0.9 - 0.1 * dy if n else descended), descended])
+    long = [r(3, 9000, low=-1) + k for k in range(3)]
+    case("KerasMomentumStep", *long[:2], one(0.1), long[2], one(0.9), use_nesterov=nesterov,
+         want=lambda v, m, a, g, b, n=nesterov: [v + ((m * 0.9 - 0.1 * g) * 0.9 - 0.1 * g if n else m * 0.9 - 0.1 * g), m * 0.9 - 0.1 * g])
+    case("ApplyMomentum", *long[:2], one(0.1), long[2], one(0.9), use_nesterov=nesterov, outputs=2,
+         want=lambda v, m, a, g, b, n=nesterov: [v - 0.1 * (g + 0.9 * (m * 0.9 + g) if n else m * 0.9 + g), m * 0.9 + g])
+    case("ApplyKerasMomentum", *[t.half() for t in (x, y)], one(0.1).half(), dy.half(), one(0.9).half(), use_nesterov=nesterov, tolerance=1e-2, outputs=2,
+         want=lambda *a, n=nesterov: [t.half() for t in (x + (descended * 0.9 - 0.1 * dy if n else descended), descended)])
 moved = y * 0.9 + dy
 case("ApplyMomentum", x, y, one(0.1), dy, one(0.9), want=lambda *a: [x - 0.1 * moved], outputs=1)
 case("ApplyMomentumD", x, y, one(0.1), dy, one(0.9), use_nesterov=True, want=lambda *a: [x - 0.1 * (dy + 0.9 * moved), moved])
@@ -670,6 +682,7 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 
 add_cases(case, const)
 add_training_cases(case, r, to_last)
+add_pointwise_cases(case, const, r, to_last, to_filter)
 add_adapter_cases(case, r)
 add_language_cases(case, r)
 add_inference_cases(case, r)

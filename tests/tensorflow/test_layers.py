@@ -2,6 +2,7 @@
 as the loops that they stay with masks or with cells that no operator has."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -254,6 +255,45 @@ FIT = ADAM[:ADAM.index("        optimizer = ")] + """
         losses.append(model.fit(x, y, epochs=5, verbose=0).history["loss"])
 np.testing.assert_allclose(*losses, rtol=1e-4)
 """
+
+
+def compiled(tmp_path, program):
+    """What the graphs that a program compiled are made of."""
+    environment = {**os.environ, "DUMP_GE_GRAPH": "2", "DUMP_GRAPH_PATH": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, timeout=300)
+    return "".join(p.read_text(errors="replace") for p in tmp_path.rglob("*Build.txt"))
+
+
+@pytest.mark.parametrize("how", ["0.05", "0.05, momentum=0.8", "0.05, momentum=0.8, nesterov=True",
+                                 "tf.keras.optimizers.schedules.ExponentialDecay(0.05, 2, 0.5), momentum=0.8"])
+def test_descent_with_momentum_becomes_one_operator(tmp_path, how):
+    text = compiled(tmp_path, ADAM.replace("Adam(0.01)", f"SGD({how})"))
+    assert '"KerasMomentumStep"' in text and '"Neg"' not in text
+
+
+@pytest.mark.parametrize("how", ["v.assign_add(-g * rate)", "v.assign_sub(rate * g)", "v.assign_sub(g * 0.05)"])
+def test_descent_of_a_loop_of_ones_own_becomes_one_operator(tmp_path, how):
+    line = next(line for line in ADAM.splitlines() if "apply_gradients" in line)
+    own = f"""
+            for g, v in zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables):
+                {how}"""
+    text = compiled(tmp_path, ADAM.replace(line, own).replace("optimizer = ", "rate = tf.Variable(0.05); optimizer = "))
+    assert '"ApplyGradientDescent"' in text and '"AssignAdd"' not in text and '"AssignSub"' not in text
+
+
+NORM = ADAM.replace('L.Input((7,)), L.Dense(8, activation="relu"), L.Dense(2)])', """L.Input((5, 5, 3)), L.Conv2D(16, 3), L.BatchNormalization(), L.ReLU()])
+        for body in ([L.Conv2D(16, 1), L.BatchNormalization()], [L.BatchNormalization()]):
+            inner = model.output
+            for layer in body:
+                inner = layer(inner)
+            model = tf.keras.Model(model.input, L.ReLU()(L.Add()([model.output, inner])))
+        model = tf.keras.Model(model.input, L.Dense(2)(L.Flatten()(model.output)))""").replace("standard_normal((8, 7))", "standard_normal((8, 5, 5, 3))").replace(
+            "model(x)", "model(x, training=True)")
+
+
+def test_norms_of_training_take_sums_and_relu_along(tmp_path):
+    text = compiled(tmp_path, NORM)
+    assert '"FusedBatchNormTraining"' in text and "BatchNormEltwiseFusionPass" in text and '"Relu"' not in text, set(re.findall('type: "(.*?)"', text))
 
 
 @pytest.mark.parametrize("program", [ADAM, FIT], ids=["step", "fit"])

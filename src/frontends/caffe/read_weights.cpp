@@ -42,7 +42,8 @@ class Reader {
       each(message_.text(), [&](Fields& f) {
         if (f.tag() != 100 && f.tag() != 2) return f.skip();
         Where::Step step(where_, "layer", layers++);
-        layer(f.view(), f.tag() == 2, all);
+        const bool older = f.tag() == 2;  // before view(), which forgets the number
+        layer(f.view(), older, all);
       });
     } catch (const protozero::exception& e) {
       where_.refuse("the bytes are no message of the format, or the file is cut off ({})", e.what());

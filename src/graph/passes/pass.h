@@ -35,6 +35,7 @@ int64_t move_relu_gradients(Graph& graph);
 int64_t add_biases(Graph& graph);
 int64_t take_batch_norms(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
+int64_t fuse_training_norms(Graph& graph);
 int64_t fuse_products(Graph& graph);
 int64_t swap_transposed_products(Graph& graph);
 int64_t recognise_functions(Graph& graph);
@@ -46,7 +47,8 @@ int64_t make_byte_tables(Graph& graph);
 int64_t fold_batch_norms(Graph& graph);
 int64_t flush_subnormals(Graph& graph);
 int64_t merge_numbers(Graph& graph);
-int64_t fuse_updates(Graph& graph);
+int64_t fuse_adam_updates(Graph& graph);
+int64_t fuse_momentum_updates(Graph& graph);
 int64_t fuse_collectives(Graph& graph);
 
 }  // namespace updraft::graph

@@ -22,8 +22,10 @@ constexpr Pass kPasses[] = {
     {"ConvBiasAddFusionPass", add_biases},
     {"ConvBatchnormFusionPass", take_batch_norms},
     {"ConvEltwiseFusionPass", fuse_convolutions},
+    {"BatchNormEltwiseFusionPass", fuse_training_norms},
     {"ScalarMergePass", merge_numbers},
-    {"AdamUpdateFusionPass", fuse_updates},
+    {"AdamUpdateFusionPass", fuse_adam_updates},
+    {"MomentumUpdateFusionPass", fuse_momentum_updates},
     {"HcomAllReduceFusionPass", fuse_collectives},
     {"SubnormalFlushPass", flush_subnormals},
 };

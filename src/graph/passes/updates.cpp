@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,19 @@ std::optional<Average> average_of(Endpoint from) {
 
 Tensor number(float value) { return {DType::Float, {}, Bytes::copy_of(&value, sizeof value)}; }
 
+/// `fused` takes the place of an update and of what is computed for it alone.
+void take_over(Graph& graph, Node& fused, Node& update, std::span<Node* const> taken, const char* pass) {
+  Attribute::Texts origins;
+  for (const Node* node : taken) origins.push_back(node->name());
+  fused.attributes["OriginOp"] = origins;
+  fused.attributes["PassName"] = pass;
+  for (const auto& [name, value] : update.attributes)  // marks of other stages, as that its type is kept
+    if (name.starts_with('_')) fused.attributes[name] = value;
+  graph.replace(update.out(), fused.out(0));
+  for (Node* node : taken) graph.move_controls(*node, fused);
+  for (Node* node : taken) graph.remove(*node);
+}
+
 /// var -= m * rate / (sqrt(v) + epsilon) with the averages m of the gradient and v of its square.
 bool fuse_adam(Graph& graph, Node& update) {
   const Endpoint var = update.input(0).from;
@@ -90,17 +104,111 @@ bool fuse_adam(Graph& graph, Node& update) {
                                                      {"grad", m->value}};
   for (const auto& [name, from] : inputs) graph.add_input(fused, name, from);
   for (const auto& [name, from] : {inputs[0], inputs[1], inputs[2]}) graph.add_output(fused, name, desc_of(from));
-  fused.attributes["PassName"] = "AdamUpdateFusionPass";
   Node* const taken[] = {&update,    quotient,      above,     below,      root->first,   m->update,
                          m->product, m->difference, v->update, v->product, v->difference, square};
-  Attribute::Texts origins;
-  for (Node* node : taken) origins.push_back(node->name());
-  fused.attributes["OriginOp"] = origins;
-  for (const auto& [name, value] : update.attributes)  // marks of other stages, as that its type is kept
-    if (name.starts_with('_')) fused.attributes[name] = value;
-  graph.replace(update.out(), fused.out(0));
-  for (Node* node : taken) graph.move_controls(*node, fused);
-  for (Node* node : taken) graph.remove(*node);
+  take_over(graph, fused, update, taken, "AdamUpdateFusionPass");
+  return true;
+}
+
+/// What Keras writes -grad * lr. Where nothing is negated `negated` is null.
+struct Descent {
+  Node *negated, *product;
+  Endpoint grad, lr;
+};
+
+std::optional<Descent> descent_of(Endpoint from) {
+  Node* product = made_by(from, "Mul");
+  if (!product) return {};
+  const auto parts = either(*product, [](Endpoint e) { return made_by(e, "Neg"); });
+  if (!parts || !is_number(parts->second)) return {};
+  return Descent{parts->first, product, parts->first->input(0).from, parts->second};
+}
+
+/// accum * momentum - lr * grad. Others may read the sum.
+struct Velocity {
+  Node *sum, *kept;
+  Descent descent;
+  Endpoint accum, momentum;
+};
+
+std::optional<Velocity> velocity_of(Endpoint from) {
+  Node* sum = from ? from.node : nullptr;
+  if (!sum || sum->type() != "Add" || sum->outputs().size() != 1) return {};
+  std::optional<Descent> descent;
+  const auto parts = either(*sum, [&](Endpoint e) { return (descent = descent_of(e)) ? descent->product : nullptr; });
+  Node* kept = parts ? made_by(parts->second, "Mul") : nullptr;
+  if (!kept || kept->inputs().size() != 2) return {};
+  const int number = is_number(kept->input(1).from) ? 1 : 0;
+  if (!is_number(kept->input(number).from)) return {};
+  return Velocity{sum, kept, *descent, kept->input(1 - number).from, kept->input(number).from};
+}
+
+/// The sum's value leaves the graph, and nothing else but `nodes` reads it: no reader could be needed by the update.
+bool leaves(const Node& sum, std::initializer_list<const Node*> nodes) {
+  return std::ranges::all_of(sum.output().uses, [&](const auto& use) {
+    return use.node->type() == "NetOutput" || std::ranges::find(nodes, use.node) != nodes.end();
+  });
+}
+
+/// var += accum * momentum - lr * grad, the new accum, or with Nesterov's momentum that again: as Keras 2.11 and later
+/// write it. The new accum leaves the graph, which puts it into the variable.
+bool fuse_momentum(Graph& graph, Node& update) {
+  const Endpoint var = update.input(0).from;
+  const auto outer = velocity_of(update.input(1).from);
+  if (!outer) return false;
+  const auto inner = velocity_of(outer->accum);
+  const bool nesterov = inner && inner->descent.grad == outer->descent.grad && inner->descent.lr == outer->descent.lr &&
+                        number_at(inner->momentum) && number_at(inner->momentum) == number_at(outer->momentum);
+  const Velocity& v = nesterov ? *inner : *outer;
+  if (nesterov ? !leaves(*v.sum, {outer->kept}) || outer->sum->output().uses.size() != 1 : !leaves(*v.sum, {&update}))
+    return false;
+  const TensorDesc& desc = desc_of(var);
+  if (desc.dtype != DType::Float || !desc.known()) return false;
+  for (const Endpoint e : {v.accum, v.descent.grad, v.sum->out()})
+    if (desc_of(e).dtype != DType::Float || desc_of(e).dims != desc.dims) return false;
+  for (const Endpoint e : {v.descent.lr, v.momentum})
+    if (desc_of(e).dtype != DType::Float) return false;
+
+  Node& fused = graph.add("KerasMomentumStep", update.name());
+  fused.attributes["use_nesterov"] = nesterov;
+  const std::pair<const char*, Endpoint> inputs[] = {
+      {"var", var}, {"accum", v.accum}, {"lr", v.descent.lr}, {"grad", v.descent.grad}, {"momentum", v.momentum}};
+  for (const auto& [name, from] : inputs) graph.add_input(fused, name, from);
+  graph.add_output(fused, "var", desc);
+  graph.add_output(fused, "new_accum", desc_of(v.sum->out()));
+  std::vector<Node*> taken = {&update};
+  if (nesterov) taken.insert(taken.end(), {outer->sum, outer->kept, outer->descent.product, outer->descent.negated});
+  taken.insert(taken.end(), {v.sum, v.kept, v.descent.product, v.descent.negated});
+  graph.replace(v.sum->out(), fused.out(1));
+  take_over(graph, fused, update, taken, "MomentumUpdateFusionPass");
+  return true;
+}
+
+/// grad * lr
+std::optional<Descent> rise_of(Endpoint from) {
+  Node* product = made_by(from, "Mul");
+  if (!product || product->inputs().size() != 2) return {};
+  const int number = is_number(product->input(1).from) ? 1 : 0;
+  if (!is_number(product->input(number).from)) return {};
+  return Descent{nullptr, product, product->input(1 - number).from, product->input(number).from};
+}
+
+/// var += -grad * lr, or var -= grad * lr.
+bool fuse_descent(Graph& graph, Node& update) {
+  const Endpoint var = update.input(0).from, step = update.input(1).from;
+  const auto descent = update.type() == "AssignSub" ? rise_of(step) : descent_of(step);
+  const TensorDesc& desc = desc_of(var);
+  if (!descent || desc.dtype != DType::Float || !desc.known() || desc_of(descent->grad).dims != desc.dims ||
+      desc_of(descent->grad).dtype != DType::Float || desc_of(descent->lr).dtype != DType::Float)
+    return false;
+  Node& fused = graph.add("ApplyGradientDescent", update.name());
+  graph.add_input(fused, "var", var);
+  graph.add_input(fused, "alpha", descent->lr);
+  graph.add_input(fused, "delta", descent->grad);
+  graph.add_output(fused, "var", desc);
+  std::vector<Node*> taken = {&update, descent->product};
+  if (descent->negated) taken.push_back(descent->negated);
+  take_over(graph, fused, update, taken, "MomentumUpdateFusionPass");
   return true;
 }
 
@@ -123,18 +231,30 @@ std::string number_key(const Node& node) {
 
 }  // namespace
 
-int64_t fuse_updates(Graph& graph) {
+namespace {
+/// Calls fuse(graph, node) for the nodes of a type that are there still.
+template <class F>
+int64_t each_update(Graph& graph, std::string_view type, F&& fuse) {
   int64_t changes = 0;
   std::vector<int64_t> updates;
   for (Node* node : graph.in_order())
-    if (node->type() == "AssignSub") updates.push_back(node->id());
+    if (node->type() == type) updates.push_back(node->id());
   for (const int64_t id : updates)
     for (const auto& node : graph.nodes())
       if (node->id() == id) {
-        changes += fuse_adam(graph, *node);
+        changes += fuse(graph, *node);
         break;
       }
   return changes;
+}
+}  // namespace
+
+int64_t fuse_adam_updates(Graph& graph) { return each_update(graph, "AssignSub", fuse_adam); }
+
+int64_t fuse_momentum_updates(Graph& graph) {
+  return each_update(graph, "AssignAdd",
+                     [](Graph& g, Node& update) { return fuse_momentum(g, update) || fuse_descent(g, update); }) +
+         each_update(graph, "AssignSub", fuse_descent);
 }
 
 int64_t merge_numbers(Graph& graph) {

@@ -11,6 +11,7 @@
 #include "kernels/channels.h"
 #include "kernels/constant_operand.h"
 #include "kernels/convolution/filter_blocks.h"
+#include "kernels/convolution/places.h"
 #include "kernels/convolution/plan.h"
 #include "kernels/convolution/views.h"
 #include "kernels/convolution/winograd.h"
@@ -393,10 +394,13 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
     const auto w = winograd_of(s, src, weight, diff_dst),
                last = winograd_of(s, src, weight, diff_dst, Way::LastFilters);
     std::shared_ptr<const Plan> plan;
+    const bool by_places = places::gives_filters(s, src, *diff_weight, diff_dst);
+    if (by_places) places::filters(s, diff_dst, src, *diff_weight);
     const bool done =
-        !product &&
-        ((w && weight_by_winograd(*w, by.view, src, *diff_weight)) ||
-         (last && winograd::backward_filters_last(*last, by.view.as<float>(), src.as<float>(), *diff_weight)));
+        by_places ||
+        (!product &&
+         ((w && weight_by_winograd(*w, by.view, src, *diff_weight)) ||
+          (last && winograd::backward_filters_last(*last, by.view.as<float>(), src.as<float>(), *diff_weight))));
     if (!product && !done) {
       // In the outer scope: the second primitive may take it, too.
       plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last, taken_apart(s, *diff_weight, type));
@@ -437,6 +441,8 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       to.finish();
       return;
     }
+    if (!constant && places::gives_input(s, *diff_src, weight, diff_dst))
+      return places::input(s, diff_dst, weight, *diff_src);
     Weight with(s, weight, type, constant, scratch);
     const Result to(*diff_src, type, scratch);
     if (const auto w = winograd_of(s, *diff_src, weight, diff_dst);
@@ -526,6 +532,8 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
                        x = select(matrices(dense_view(src, taken)), 0, 0).transpose(0, 1),
                        sum = matrix(dense_view(weight, DType::Float));
       of_weight += std::max(matmul_scratch(g, x, sum), matmul_scratch(g, x, sum, {.beta = 1}));
+    } else if (places::gives_filters(s, src, *diff_weight, diff_dst)) {
+      of_weight = places::filters_scratch(diff_dst, src, *diff_weight);
     } else if (const auto w = winograd_of(s, src, weight, diff_dst)) {
       of_weight += winograd::backward_filters_scratch(*w);
     } else {
@@ -549,6 +557,8 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
     if (!to_last && flat) {
       of_src += matmul_scratch(matrix(dense_view(weight, taken)).transpose(0, 1), matrices(dense_view(diff_dst, taken)),
                                matrices(dense_view(*diff_src, taken)));
+    } else if (!constant && places::gives_input(s, *diff_src, weight, diff_dst)) {
+      of_src = places::input_scratch(diff_dst, weight, *diff_src);
     } else if (const auto w = winograd_of(s, *diff_src, weight, diff_dst)) {
       of_src += winograd::backward_input_scratch(*w);
     } else {

@@ -27,6 +27,21 @@ def add_cases(case, r, to_last):
     case("FusedBatchNormTraining", image, scale, offset, mean, variance, want=training, data_format="NCHW")
     case("FusedBatchNormTraining", to_last(image), scale, offset, mean, variance, exponential_avg_factor=0.25,
          want=lambda v, *o: [to_last(t) if t.dim() == 4 else t for t in training(v.permute(0, 3, 1, 2), *o, factor=0.25)])
+    wide, more = r(3, 16, 20, 19), r(3, 16, 20, 19, low=-1)
+    vectors = [r(16, low=0.5), r(16), r(16), r(16, low=0.5)]
+
+    def with_tail(a, added, relu):
+        out, *rest = training(*a)
+        out = out if added is None else out + added
+        return [out.relu() if relu else out, *rest]
+
+    for added, relu in ((None, True), (more, False), (more, True)):
+        case("FusedBatchNormTraining", wide, *vectors, added, relu=relu, data_format="NCHW", want=lambda *a, m=added, f=relu: with_tail(a[:5], m, f))
+        case("FusedBatchNormTraining", to_last(wide), *vectors, None if added is None else to_last(added), relu=relu, tolerance=1e-4,
+             want=lambda v, *o, m=added, f=relu: [to_last(t) if t.dim() == 4 else t for t in with_tail((v.permute(0, 3, 1, 2), *o[:4]), m, f)])
+        case("FusedBatchNormTraining", to_last(wide).bfloat16(), *vectors, None if added is None else to_last(added).bfloat16(), relu=relu, tolerance=2e-2,
+             want=lambda v, *o, m=added, f=relu: [to_last(t).bfloat16() if t.dim() == 4 else t
+                                                  for t in with_tail((v.float().permute(0, 3, 1, 2), *o[:4]), m, f)])
     case("FusedBatchNormTrainingGrad", r(2, 4, 6, 5, low=-1), image, scale, image.mean((0, 2, 3)), image.var((0, 2, 3), correction=0),
          want=training_gradient, data_format="NCHW")
 

@@ -1,7 +1,10 @@
 // Batch, layer, group and instance normalisation.
 #include <algorithm>
+#include <cmath>
 
+#include "kernels/channels.h"
 #include "ops/ir/shape/layout.h"
+#include "ops/norm/vectors.h"
 
 namespace updraft {
 namespace {
@@ -218,35 +221,56 @@ IR_OP(FusedBatchNormV2, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (Opt
             is_training);
 }
 
-// Types of our own: training in TensorFlow's form, with the channels where they are.
-ABOUT(FusedBatchNormTraining, Vector, "Normalises by the statistics of the batch and updates the running ones",
-      "按当前批次的统计量归一化，并更新滑动统计量")
+// Types of our own: training in TensorFlow's form, with the channels where they are. passes/training_norm.cpp gives
+// `add` and `relu`.
+ABOUT(FusedBatchNormTraining, Vector,
+      "y = relu(x normalised by the batch's statistics + add); updates the running ones",
+      "y = relu(按当前批次统计量归一化的 x + add)，并更新滑动统计量")
 IR_OP(FusedBatchNormTraining, FusedBatchNormTraining, (In, x), (In, scale), (In, offset), (In, mean), (In, variance),
-      (Out, y), (Out, running_mean), (Out, running_variance), (Out, saved_mean), (Out, saved_variance),
-      (Float, epsilon, 0.0001f), (Float, exponential_avg_factor, 1), (Text, data_format, "NHWC")) {
+      (OptIn, add), (Out, y), (Out, running_mean), (Out, running_variance), (Out, saved_mean), (Out, saved_variance),
+      (Float, epsilon, 0.0001f), (Float, exponential_avg_factor, 1), (Text, data_format, "NHWC"), (Bool, relu, false)) {
   const ir::Layout layout = ir::layout_of(op, x->rank == 5 ? 3 : 2, data_format);
   const TensorView first = layout.first(*x);
-  const Dims channels = {channels_of(op, first)};
+  const int64_t C = channels_of(op, first);
   op.require(samples_of(first) > 1, "x is {}: one value for each channel has no variance", describe(*x));
   op.result_like("y", *y, *x, x->dtype);
+  if (add) op.require_same_shape("what is added", *add, "x", *x);
+  op.require(!add || add->dtype == x->dtype, "what is added is {}, want the type of x, {}", describe(*add),
+             describe(*x));
   for (const auto& [name, out] :
        {std::pair("running_mean", &running_mean), std::pair("running_variance", &running_variance),
         std::pair("saved_mean", &saved_mean), std::pair("saved_variance", &saved_variance)})
-    ir::result(op, name, **out, channels, DType::Float);
-  if (exponential_avg_factor == 1) {
-    call(op, "aclnnInplaceZero", *running_mean);
-    call(op, "aclnnInplaceZero", *running_variance);
-  } else {
-    call(op, "aclnnInplaceCopy", *running_mean, mean);
-    call(op, "aclnnInplaceCopy", *running_variance, variance);
-  }
-  const TensorView deviation = ir::temporary(op, DType::Float, channels);
-  call(op, "aclnnBatchNorm", first, scale, offset, *running_mean, *running_variance, true, exponential_avg_factor,
-       epsilon, layout.first(*y), saved_mean, deviation);
-  Temp square, whole;  // 1 / deviation^2 = variance + epsilon
-  call(op, "aclnnMul", deviation, deviation, square);
-  call(op, "aclnnReciprocal", *square, whole);
-  call(op, "aclnnAdds", *whole, -epsilon, 1, saved_variance);
+    ir::result(op, name, **out, {C}, DType::Float);
+  for (const auto& [name, in] : {std::pair("scale", &scale), std::pair("offset", &offset)})
+    op.require((*in)->numel() == C, "{} is {}, want one value for each of {} channels", name, describe(**in), C);
+  const bool keeps = exponential_avg_factor != 1;  // else TensorFlow gives no running statistics
+  for (const auto& [name, in] : {std::pair("mean", &mean), std::pair("variance", &variance)})
+    op.require(!keeps || (*in)->numel() == C, "{} is {}, want one value for each of {} channels", name, describe(**in),
+               C);
+  op.work(x->numel() * 6);
+  op.launch([=, factor = static_cast<double>(exponential_avg_factor), eps = static_cast<double>(epsilon),
+             to = layout.first(*y), added = add ? layout.first(*add) : TensorView(), scale = *scale, offset = *offset,
+             mean = keeps ? *mean : TensorView(), variance = keeps ? *variance : TensorView(),
+             running_mean = *running_mean, running_variance = *running_variance, saved_mean = *saved_mean,
+             saved_variance = *saved_variance] {
+    const std::vector<double> scales = read_vector(scale, C, 1), offsets = read_vector(offset, C, 0);
+    std::vector<double> means = read_vector(mean, C, 0), variances = read_vector(variance, C, 0);
+    std::vector<double> batch_means(means.size()), batch_variances(means.size());
+    const auto finish = [&](int64_t channel, const double* state, double& a, double& b) {
+      const auto i = static_cast<size_t>(channel);
+      batch_means[i] = state[1];
+      batch_variances[i] = state[2] / state[0];
+      means[i] = (1 - factor) * means[i] + factor * state[1];
+      variances[i] = (1 - factor) * variances[i] + factor * state[2] / (state[0] - 1);
+      a = scales[i] / std::sqrt(batch_variances[i] + eps);
+      b = offsets[i] - state[1] * a;
+    };
+    channel_forward(first, &to, true, finish, {added.data ? &added : nullptr, relu});
+    write_vector(running_mean, means);
+    write_vector(running_variance, variances);
+    write_vector(saved_mean, batch_means);
+    write_vector(saved_variance, batch_variances);
+  });
 }
 ABOUT(FusedBatchNormTrainingGrad, Vector, "Gradients of FusedBatchNormTraining for x, scale and offset",
       "FusedBatchNormTraining 对 x、scale 与 offset 的反向梯度")

@@ -131,64 +131,6 @@ IR_OP(AdamApplyOneWithDecayAssign, AdamApplyOneWithDecay, (In, input0), (InOut, 
 }
 
 // --- others -------------------------------------------------------------------------------------------------------
-namespace {
-/// accum = accum * momentum + grad; var -= lr * (accum, or with Nesterov's grad + momentum * accum)
-void momentum_step(Op& op, const InOut& var, const InOut& accum, const In& lr, const TensorView& grad,
-                   const In& momentum, bool nesterov) {
-  require_same(op, *var, {{"accum", *accum}, {"grad", grad}});
-  call(op, "aclnnInplaceMul", accum, momentum);
-  call(op, "aclnnInplaceAdd", accum, grad, 1);
-  const TensorView direction = nesterov ? sum(op, grad, product(op, accum, momentum)) : *accum;
-  call(op, "aclnnInplaceSub", var, product(op, direction, lr), 1);
-}
-}  // namespace
-ABOUT(ApplyMomentum, Vector, "One step of gradient descent with momentum", "带动量的梯度下降单步更新")
-IR_OP(ApplyMomentum, ApplyMomentum, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
-      (Bool, use_nesterov, false), (Bool, use_locking, false)) {
-  (void)use_locking;
-  momentum_step(op, var, accum, lr, *grad, momentum, use_nesterov);
-}
-IR_OP(ApplyMomentumD, ApplyMomentum, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
-      (Bool, use_nesterov, false), (Bool, use_locking, false)) {
-  (void)use_locking;
-  momentum_step(op, var, accum, lr, *grad, momentum, use_nesterov);
-}
-IR_OP(FusedMulApplyMomentum, ApplyMomentum, (InOut, var), (InOut, accum), (In, lr), (In, x1), (In, momentum), (In, x2),
-      (Bool, use_nesterov, false), (Bool, use_locking, false)) {
-  (void)use_locking;
-  momentum_step(op, var, accum, lr, product(op, x1, x2), momentum, use_nesterov);
-}
-namespace {
-void keras_momentum_step(Op& op, const InOut& var, const InOut& accum, const In& lr, const In& grad, const In& momentum,
-                         bool nesterov) {
-  require_same(op, *var, {{"accum", *accum}, {"grad", *grad}});
-  const TensorView step = product(op, grad, lr);
-  call(op, "aclnnInplaceMul", accum, momentum);
-  call(op, "aclnnInplaceSub", accum, step, 1);
-  if (!nesterov) return call(op, "aclnnInplaceAdd", var, accum, 1);
-  call(op, "aclnnInplaceAdd", var, difference(op, product(op, accum, momentum), step), 1);
-}
-}  // namespace
-ABOUT(ApplyKerasMomentum, Vector, "One step of gradient descent with momentum as Keras has it",
-      "Keras 形式的带动量梯度下降单步更新")
-IR_OP(ApplyKerasMomentum, ApplyKerasMomentum, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
-      (Bool, use_locking, false), (Bool, use_nesterov, false)) {
-  (void)use_locking;
-  keras_momentum_step(op, var, accum, lr, grad, momentum, use_nesterov);
-}
-ABOUT(ApplyKerasMomentumD, Vector, "A step with momentum as Keras has it: accum holds the step itself",
-      "Keras 形式的动量单步更新，accum 即为更新量")
-IR_OP(ApplyKerasMomentumD, ApplyKerasMomentumD, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
-      (Bool, use_locking, false), (Bool, use_nesterov, false)) {
-  (void)use_locking;
-  keras_momentum_step(op, var, accum, lr, grad, momentum, use_nesterov);
-}
-ABOUT(ApplyGradientDescent, Vector, "var = var - alpha * delta", "var = var - alpha * delta")
-IR_OP(ApplyGradientDescent, ApplyGradientDescent, (InOut, var), (In, alpha), (In, delta), (Bool, use_locking, false)) {
-  (void)use_locking;
-  require_same(op, *var, {{"delta", *delta}});
-  call(op, "aclnnInplaceSub", var, product(op, delta, alpha), 1);
-}
 ABOUT(SGD, Vector, "One step of gradient descent with momentum, dampening and decay",
       "带动量、阻尼与权重衰减的梯度下降单步更新")
 IR_OP(SGD, SGD, (InOut, parameters), (In, gradient), (In, learning_rate), (InOut, accum), (In, momentum), (InOut, stat),

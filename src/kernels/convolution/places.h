@@ -1,0 +1,21 @@
+// Gradients of convolutions of single elements whose tensors have the channels innermost: one product over all places.
+// That pays where the primitives are slow. With a stride the places of the input that count are gathered before, or
+// scattered behind.
+#pragma once
+#include "kernels/convolution/convolution.h"
+
+namespace updraft::places {
+
+/// Whether filters(), or input(), takes the convolution and is expected to pay.
+bool gives_filters(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst);
+bool gives_input(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst);
+
+void filters(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src,
+             const TensorView& diff_weight);
+void input(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& weight, const TensorView& diff_src);
+
+/// What they take, in bytes.
+size_t filters_scratch(const TensorView& diff_dst, const TensorView& src, const TensorView& diff_weight);
+size_t input_scratch(const TensorView& diff_dst, const TensorView& weight, const TensorView& diff_src);
+
+}  // namespace updraft::places
