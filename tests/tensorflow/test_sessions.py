@@ -18,7 +18,7 @@ def script(*arguments, **variables):
 
 def said(process):
     out, error = process.communicate(timeout=240)
-    assert process.returncode == 0, error
+    assert process.returncode == 0 and "Exception ignored" not in error, error
     return json.loads(out.splitlines()[-1])
 
 
