@@ -271,8 +271,29 @@ bool set_sum(Problem& p, const ConvolutionShape& s, DType type, bool last, const
   return true;
 }
 
+// Tensors of the places that count, dense: with memory of the scope, or none.
+TensorView counted_view(const TensorView& src, const TensorView& dst) {
+  TensorView v = dense_view(dst, src.dtype);
+  v.dims[1] = src.dims[1];
+  return TensorView::contiguous(nullptr, src.dtype, v.dims, v.rank);
+}
+size_t counted_bytes(const TensorView& src, const TensorView& dst) {
+  return scratch_size(counted_view(src, dst).bytes());
+}
+TensorView take_counted(const TensorView& src, const TensorView& dst, ScratchScope& scratch) {
+  TensorView v = counted_view(src, dst);
+  v.data = scratch.take<std::byte>(v.bytes());
+  return v;
+}
+
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
                  const TensorView& dst, ConstantOperand* constant, const ConvolutionTail& tail = {}) {
+  if (places::has_gaps(s, src, weight, dst)) {
+    ScratchScope scratch;
+    const TensorView x = take_counted(src, dst, scratch);
+    copy_elements(x, places::counted_places(s, src, dst));
+    return run_forward(places::without_gaps(s), x, weight, bias, dst, constant, tail);
+  }
   const TensorView *const add = tail.add, *const factor = tail.factor;
   const bool vector = compute_of(dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, dst);
@@ -331,6 +352,8 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
 // What run_forward() (or the gradient of src, for a transposed convolution) will ask of a constant weight.
 void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, bool bias,
                     const TensorView& dst, ConstantOperand& constant, const ConvolutionTail& tail = {}) {
+  if (places::has_gaps(s, src, weight, dst))
+    return prepare_weight(places::without_gaps(s), kind, counted_view(src, dst), weight, bias, dst, constant, tail);
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return;
@@ -372,6 +395,19 @@ bool weight_by_winograd(const winograd::Shape& w, const TensorView& diff_dst, co
 void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src,
                   const TensorView& weight, const TensorView* diff_src, const TensorView* diff_weight,
                   ConstantOperand* constant = nullptr) {
+  if (places::has_gaps(s, src, weight, diff_dst) && (!diff_src || places::has_gaps(s, *diff_src, weight, diff_dst))) {
+    ScratchScope scratch;
+    TensorView x = counted_view(src, diff_dst), dx;
+    if (diff_weight) {
+      x = take_counted(src, diff_dst, scratch);
+      copy_elements(x, places::counted_places(s, src, diff_dst));
+    }
+    if (diff_src) dx = take_counted(*diff_src, diff_dst, scratch);
+    run_backward(places::without_gaps(s), diff_dst, x, weight, diff_src ? &dx : nullptr, diff_weight, constant);
+    if (!diff_src) return;
+    fill_zero(*diff_src);
+    return copy_elements(places::counted_places(s, *diff_src, diff_dst), dx);
+  }
   const bool vector = compute_of(diff_dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, diff_dst);
   Problem p = problem_of(s, src, weight, diff_dst, onednn::type_of(type));
@@ -473,6 +509,9 @@ size_t plain_scratch(std::initializer_list<const TensorView*> views) {
 // What run_forward() takes, the scratch of the primitives for it included.
 size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
                        const TensorView* bias, const TensorView& dst, bool constant, const ConvolutionTail& tail = {}) {
+  if (places::has_gaps(s, src, weight, dst))
+    return counted_bytes(src, dst) +
+           forward_scratch(places::without_gaps(s), counted_view(src, dst), weight, bias, dst, constant, tail);
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return plain_scratch({&dst, &src, &weight});
@@ -511,6 +550,12 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
 size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src,
                         const TensorView& weight, const TensorView* diff_src, const TensorView* diff_weight,
                         bool constant) {
+  if (places::has_gaps(s, src, weight, diff_dst) && (!diff_src || places::has_gaps(s, *diff_src, weight, diff_dst))) {
+    const TensorView x = counted_view(src, diff_dst), dx = diff_src ? counted_view(*diff_src, diff_dst) : TensorView();
+    return (diff_weight ? counted_bytes(src, diff_dst) : 0) + (diff_src ? counted_bytes(*diff_src, diff_dst) : 0) +
+           backward_scratch(places::without_gaps(s), diff_dst, x, weight, diff_src ? &dx : nullptr, diff_weight,
+                            constant);
+  }
   const DType type = compute_type(src, weight, diff_dst);
   const Problem p = problem_of(s, src, weight, diff_dst, onednn::type_of(type));
   if (compute_of(diff_dst.dtype) != Compute::F32 || !p.valid)

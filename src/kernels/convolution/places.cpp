@@ -1,5 +1,7 @@
 #include "kernels/convolution/places.h"
 
+#include <algorithm>
+
 #include "base/scratch.h"
 #include "kernels/convolution/plan.h"
 #include "kernels/matmul/matmul.h"
@@ -13,15 +15,19 @@ constexpr int64_t kFewPlaces = 512;
 bool channels_innermost(const TensorView& v) {
   return v.dtype == DType::Float && !v.is_contiguous() && convolution_plan::channels_last(v);
 }
-bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst) {
-  if (s.groups != 1 || !channels_innermost(src) || !channels_innermost(dst) || weight.dtype != DType::Float)
-    return false;
+bool single_elements(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
+                     const TensorView& dst) {
+  if (s.groups != 1) return false;
   for (int d = 0; d < s.spatial; ++d) {
     if (weight.dims[d + 2] != 1 || s.padding[d] != 0) return false;
     const int64_t in = src.dims[d + 2], out = dst.dims[d + 2];
     if (s.stride[d] == 1 ? in != out : (out - 1) * s.stride[d] >= in) return false;
   }
   return true;
+}
+bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+  return channels_innermost(src) && channels_innermost(dst) && weight.dtype == DType::Float &&
+         single_elements(s, src, weight, dst);
 }
 int64_t count_of(const TensorView& v) { return v.numel() / v.dims[1]; }
 // [N, C, ...] with the channels innermost as [places, C]; filters as [O, C].
@@ -34,16 +40,7 @@ TensorView matrix_of_filters(const TensorView& v) {
   m.rank = 2;
   return m;
 }
-// The places of src that count, in dst's shape.
-TensorView counted_places(const ConvolutionShape& s, const TensorView& src, const TensorView& dst) {
-  TensorView v = src;
-  for (int d = 2; d < v.rank; ++d) {
-    v.dims[d] = dst.dims[d];
-    v.strides[d] *= s.stride[d - 2];
-  }
-  return v;
-}
-// Memory for a copy of these, or none where all count.
+// Memory for a copy of the places that count, or none where all do.
 size_t places_bytes(const TensorView& src, const TensorView& dst) {
   return count_of(src) == count_of(dst)
              ? 0
@@ -67,6 +64,26 @@ TensorView in_shape_of(const TensorView& rows, const TensorView& dst) {
 }
 
 }  // namespace
+
+bool has_gaps(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+  const auto last = [](const TensorView& v) { return !v.is_contiguous() && convolution_plan::channels_last(v); };
+  return std::any_of(s.stride, s.stride + s.spatial, [](int64_t stride) { return stride > 1; }) && !last(src) &&
+         !last(dst) && single_elements(s, src, weight, dst);
+}
+ConvolutionShape without_gaps(const ConvolutionShape& s) {
+  ConvolutionShape one = s;
+  std::fill_n(one.stride, s.spatial, 1);
+  std::fill_n(one.behind, s.spatial, 0);
+  return one;
+}
+TensorView counted_places(const ConvolutionShape& s, const TensorView& src, const TensorView& dst) {
+  TensorView v = src;
+  for (int d = 2; d < v.rank; ++d) {
+    v.dims[d] = dst.dims[d];
+    v.strides[d] *= s.stride[d - 2];
+  }
+  return v;
+}
 
 bool gives_filters(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst) {
   return pointwise(s, src, weight, dst) &&

@@ -6,6 +6,14 @@
 
 namespace updraft::places {
 
+/// A convolution of single elements with a stride, of tensors that lie otherwise. One with stride 1 that reads the
+/// places that count alone is faster than the primitives for it.
+bool has_gaps(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst);
+/// That convolution.
+ConvolutionShape without_gaps(const ConvolutionShape& s);
+/// The places of src that count, in dst's shape: a view.
+TensorView counted_places(const ConvolutionShape& s, const TensorView& src, const TensorView& dst);
+
 /// Whether filters(), or input(), takes the convolution and is expected to pay.
 bool gives_filters(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst);
 bool gives_input(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst);
