@@ -413,3 +413,17 @@ def test_rows_and_columns_of_few_elements_are_broadcast(n, dtype):
     assert torch.equal(torch.where(column.npu() == 0, row.npu(), x.npu()).cpu(), torch.where(column == 0, row, x))
     sparse = values(dtype, (1500, 2 * n), 4)[:, ::2]
     assert torch.allclose((x.npu() + sparse.npu()).cpu(), x + sparse, rtol=2e-3 if dtype == torch.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64])
+@pytest.mark.parametrize("op", [torch.add, torch.sub, torch.mul, torch.div])
+def test_halves_round_before_a_wider_out(op, wide, dtype):
+    """The result has the operands' type, whatever out can hold; sums that overflow are infinite."""
+    x, y = torch.rand(5, 37).to(dtype), torch.rand(37).to(dtype) + 0.5
+    x[0] = 3e38 if dtype is torch.bfloat16 else 6e4
+    y[0] = x[0, 0]
+    out, ours = torch.empty(5, 37, dtype=wide), torch.empty(5, 37, dtype=wide, device="npu")
+    op(x, y, out=out)
+    op(x.npu(), y.npu(), out=ours)
+    torch.testing.assert_close(ours.cpu(), out, rtol=0, atol=0)
