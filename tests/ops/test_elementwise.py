@@ -377,6 +377,15 @@ def test_results_of_another_kind_are_refused(name, to, other):
     assert torch.equal(x.cpu(), torch.ones(4).to(to))
 
 
+@pytest.mark.parametrize("to, number", [(torch.int32, 1.5), (torch.int64, 2.0), (torch.bool, 1), (torch.float32, 1j)])
+def test_numbers_of_another_kind_are_not_added_in_place(to, number):
+    x = torch.ones(4).to(to).npu()
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+        x.add_(number)
+        torch.npu.synchronize()
+    assert torch.equal(x.cpu(), torch.ones(4).to(to))
+
+
 @pytest.mark.parametrize("to, a, b", [(torch.int64, torch.int32, torch.int64), (torch.int32, torch.int64, torch.int64),
                                       (torch.float16, torch.float32, torch.int64), (torch.float32, torch.float16, torch.float64)])
 def test_sums_of_mixed_types_go_to_out(to, a, b):
