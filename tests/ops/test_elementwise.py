@@ -377,6 +377,15 @@ def test_results_of_another_kind_are_refused(name, to, other):
     assert torch.equal(x.cpu(), torch.ones(4).to(to))
 
 
+@pytest.mark.parametrize("to, number", [(torch.int32, 1.5), (torch.int64, 2.0), (torch.bool, 1), (torch.float32, 1j)])
+def test_numbers_of_another_kind_are_not_added_in_place(to, number):
+    x = torch.ones(4).to(to).npu()
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+        x.add_(number)
+        torch.npu.synchronize()
+    assert torch.equal(x.cpu(), torch.ones(4).to(to))
+
+
 @pytest.mark.parametrize("to, a, b", [(torch.int64, torch.int32, torch.int64), (torch.int32, torch.int64, torch.int64),
                                       (torch.float16, torch.float32, torch.int64), (torch.float32, torch.float16, torch.float64)])
 def test_sums_of_mixed_types_go_to_out(to, a, b):
@@ -413,3 +422,17 @@ def test_rows_and_columns_of_few_elements_are_broadcast(n, dtype):
     assert torch.equal(torch.where(column.npu() == 0, row.npu(), x.npu()).cpu(), torch.where(column == 0, row, x))
     sparse = values(dtype, (1500, 2 * n), 4)[:, ::2]
     assert torch.allclose((x.npu() + sparse.npu()).cpu(), x + sparse, rtol=2e-3 if dtype == torch.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64])
+@pytest.mark.parametrize("op", [torch.add, torch.sub, torch.mul, torch.div])
+def test_halves_round_before_a_wider_out(op, wide, dtype):
+    """The result has the operands' type, whatever out can hold; sums that overflow are infinite."""
+    x, y = torch.rand(5, 37).to(dtype), torch.rand(37).to(dtype) + 0.5
+    x[0] = 3e38 if dtype is torch.bfloat16 else 6e4
+    y[0] = x[0, 0]
+    out, ours = torch.empty(5, 37, dtype=wide), torch.empty(5, 37, dtype=wide, device="npu")
+    op(x, y, out=out)
+    op(x.npu(), y.npu(), out=ours)
+    torch.testing.assert_close(ours.cpu(), out, rtol=0, atol=0)

@@ -54,7 +54,12 @@ CARD(aclnnInplaceAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdds, Vector, "selfRef = selfRef + alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef + alpha * other，other 为标量")
 ACLNN(aclnnInplaceAdds, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
-  plan_sum(op, ew::add, *selfRef, *other, *alpha, *selfRef);
+  const Source number(*other);
+  const DType common = result_type({*selfRef, number});
+  op.require(kind_of_number(common) <= kind_of_number(selfRef->dtype),
+             "selfRef is {} and other is a {} scalar: result type {} can't be cast to the desired output type {}",
+             describe(*selfRef), name_of(number.dtype()), name_of(common), name_of(selfRef->dtype));
+  plan_sum(op, ew::add, *selfRef, number, *alpha, *selfRef);
 }
 ABOUT(aclnnAddV3, Vector, "out = self + alpha * other, self a scalar", "out = self + alpha * other，self 为标量")
 ACLNN(aclnnAddV3, (Scalar, self), (In, other), (Scalar, alpha), (Out, out)) {

@@ -433,6 +433,25 @@ void plan_unary(Op& op, Ew row, const TensorView& self, const TensorView& out, c
   plan_elementwise(op, row, compute_for(row, self.dtype, out.dtype), {self}, out, params);
 }
 
+namespace {
+/// The result has the operands' type before it is stored: a sum of halves that overflows is infinite in a float out,
+/// too.
+void plan_rounded(Op& op, Ew row, DType common, const Source& self, const Source& other, const TensorView& out,
+                  const Params& params) {
+  int64_t dims[kMaxDims];
+  int rank = broadcast_shape(dims, 0, self.shape().dims, self.shape().rank, dims);
+  rank = broadcast_shape(dims, rank, other.shape().dims, other.shape().rank, dims);
+  op.result("out", out, dims, rank, op.inferring() ? natural_type(row, common) : DType::Undefined);
+  if (out.empty()) return;
+  const TensorView rounded = op.temporary(common, out.dims, out.rank);
+  BlockFn fn = elementwise_kernel(row, Compute::F32), copy = elementwise_kernel(ew::copy, Compute::F32);
+  op.launch([=] {
+    run_elementwise(fn, Compute::F32, {self.view(), other.view()}, {rounded}, params, false);
+    run_elementwise(copy, Compute::F32, {rounded}, {out}, {}, false);
+  });
+}
+}  // namespace
+
 void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out, const Params& params) {
   const std::initializer_list<Source> in = {self, other};  // made once: a source holds a whole view
   const DType common = result_type(in);
@@ -441,6 +460,10 @@ void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const 
     x.round_to(common);
     y.round_to(common);
     plan_elementwise(op, row, compute_of(common), {x, y}, out, params);
+    return;
+  }
+  if (is_half(common) && !row_of(row).boolean && (out.dtype == DType::Float || out.dtype == DType::Double)) {
+    plan_rounded(op, row, common, self, other, out, params);
     return;
   }
   plan_elementwise(op, row, compute_for(row, common, out.dtype), in, out, params);

@@ -85,6 +85,7 @@ void plan_elementwise(Op& op, Ew row, std::initializer_list<Source> in, const Te
 /// One input; integers are computed in the type of out where that is floating (exp of integers).
 void plan_unary(Op& op, Ew row, const TensorView& self, const TensorView& out, const Params& params = {});
 /// Two inputs, computed in their promoted type (or out's, when that is wider: division of integers).
+/// Halves round to their common type before they are stored in a wider out.
 void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out,
                  const Params& params = {});
 
