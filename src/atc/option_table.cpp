@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <vector>
+
+#include "base/spelling.h"
 
 namespace updraft::atc {
 namespace {
@@ -199,20 +200,6 @@ constexpr Option kOptions[] = {
      "--log=info 打印各 pass 的作用"},
 };
 
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t corner = row[0]++;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = corner + (a[i - 1] != b[j - 1]);
-      corner = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const Option> options() { return kOptions; }
@@ -222,8 +209,6 @@ const Option* find_option(std::string_view name) {
   return found == std::end(kOptions) ? nullptr : found;
 }
 
-std::string nearest_option(std::string_view name) {
-  return std::ranges::min_element(kOptions, {}, [&](const Option& o) { return distance(name, o.name); })->name;
-}
+std::string nearest_option(std::string_view name) { return std::string(nearest_name(name, kOptions, &Option::name)); }
 
 }  // namespace updraft::atc

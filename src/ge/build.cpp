@@ -16,6 +16,7 @@
 #include "ge/ge_ir_build.h"
 #include "ge/graph_impl.h"
 #include "graph/compile/compile.h"
+#include "graph/compile/option_names.h"
 #include "graph/compile/variables.h"
 #include "om/compile_cache.h"
 #include "om/om_file.h"
@@ -81,6 +82,7 @@ graphStatus aclgrphBuildInitialize(std::map<AscendString, AscendString>& options
   return build_status("aclgrphBuildInitialize", [&] {
     auto all = texts(options);
     updraft::graph::check_options(all);
+    updraft::graph::tell_unknown_options(all, "aclgrphBuildInitialize");
     global_options() = std::move(all);
   });
 }
@@ -168,6 +170,7 @@ void give(ModelBufferData& model, updraft::graph::Bytes bytes) {
 graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, AscendString>& options,
                               ModelBufferData& model) {
   return build_status("aclgrphBuildModel", [&] {
+    updraft::graph::tell_unknown_options(texts(options), "aclgrphBuildModel");
     give(model, updraft::om::write(
                     compiled(graph, options, [](updraft::graph::Model& m) { updraft::graph::refuse_variables(m); })));
   });

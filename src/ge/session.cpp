@@ -22,6 +22,7 @@
 #include "ge/torchair.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/four_bits.h"
+#include "graph/compile/option_names.h"
 #include "graph/executor/loaded_model.h"
 #include "graph/executor/variable_memory.h"
 #include "om/compile_cache.h"
@@ -188,6 +189,7 @@ Status GEInitialize(const Options& options) {
   return status("GEInitialize", [&] {
     Texts all = texts(options);
     ir::check_options(all);
+    ir::tell_unknown_options(all, "GEInitialize");
     std::lock_guard lock(g_mutex);
     global_options() = std::move(all);
   });
@@ -211,7 +213,9 @@ Session::Session(const Options& options) : impl_(std::make_unique<SessionImpl>()
       std::lock_guard lock(g_mutex);
       all = global_options();
     }
-    for (auto& [key, value] : texts(options)) all[key] = value;
+    const Texts own = texts(options);
+    ir::tell_unknown_options(own, "Session::Session");
+    for (const auto& [key, value] : own) all[key] = value;
     impl_->options = all;
     try {
       ir::check_options(all);
@@ -251,7 +255,9 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
     copied->iterated = from->iterated;
     made->graph = std::move(copied);
     made->options = impl_->options;
-    for (auto& [key, value] : texts(options)) made->options[key] = value;
+    const Texts own = texts(options);
+    ir::tell_unknown_options(own, "Session::AddGraph");
+    for (const auto& [key, value] : own) made->options[key] = value;
     ir::check_options(made->options);
     updraft::om::CompileCache::of(made->options, from->name);
     const auto refreshable = made->options.find("ge.featureBaseRefreshable");

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "base/spelling.h"
 #include "device/stream.h"
 #include "ops/ir_op.h"
 #include "ops/kept_arguments.h"
@@ -31,27 +32,13 @@ constexpr const char* kKindNames[] = {"a tensor",   "a list of tensors",
                                       "texts",      "lists of integers"};
 const char* name_of(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
 
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t corner = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = corner + (std::tolower(a[i - 1]) != std::tolower(b[j - 1]));
-      corner = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 const OpInfo& operator_named(std::string_view name) {
   if (const OpInfo* found = find_any_op(name)) return *found;
   std::vector<std::pair<size_t, const char*>> near;
   for (const OpInfo* first : {first_op(), first_ir_op()})
-    for (const OpInfo* op = first; op; op = op->next) near.emplace_back(distance(name, op->name), op->name);
+    for (const OpInfo* op = first; op; op = op->next) near.emplace_back(edit_distance(name, op->name), op->name);
   std::sort(near.begin(), near.end(), [](auto& a, auto& b) {
     return a.first != b.first ? a.first < b.first : std::strcmp(a.second, b.second) < 0;
   });

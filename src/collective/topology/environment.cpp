@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/spelling.h"
 #include "collective/error.h"
 #include "collective/topology/product.h"
 #include "collective/topology/text_file.h"
@@ -172,21 +173,6 @@ constexpr Rule kRules[] = {
 constexpr const char* kOfClients[] = {"HCCL_ASYNC_ERROR_HANDLING", "HCCL_BLOCKING_WAIT", "HCCL_DESYNC_DEBUG",
                                       "HCCL_EVENT_TIMEOUT"};
 
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row.back();
-}
-
 void find_unknown(Environment& e) {
   std::vector<std::string_view> known(std::begin(kOfClients), std::end(kOfClients));
   for (const Rule& rule : kRules) known.emplace_back(rule.name);
@@ -195,8 +181,7 @@ void find_unknown(Environment& e) {
     name = name.substr(0, name.find('='));
     if (!name.starts_with("HCCL_") || std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string_view shortened = name.substr(0, 128);  // the search is quadratic
-    e.unknown[std::string(name)] = *std::min_element(
-        known.begin(), known.end(), [&](auto a, auto b) { return distance(shortened, a) < distance(shortened, b); });
+    e.unknown[std::string(name)] = nearest_name(shortened, known);
   }
   static std::mutex mutex;
   static std::set<std::string> told;

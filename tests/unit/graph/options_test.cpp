@@ -10,6 +10,7 @@
 #include "graph/compile/aipp.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/option_error.h"
+#include "graph/compile/option_names.h"
 #include "graph/compile/relaxed_json.h"
 #include "graph/passes/switches.h"
 #include "small_graphs.h"
@@ -55,6 +56,29 @@ TEST(Options, shapes_with_ranges) {
   refuses([] { parse_input_shapes("a:1,4~2"); }, "'4~2' is no range");
   refuses([] { parse_input_shapes("a:1,-2"); }, "'-2' is no size");
   refuses([] { parse_input_shapes("a:1,,2"); }, "'' is no size");
+}
+
+TEST(Options, misspelt_names_are_told_once) {
+  const auto told = [](const OptionTexts& options) {
+    testing::internal::CaptureStderr();
+    tell_unknown_options(options, "GEInitialize");
+    return testing::internal::GetCapturedStderr();
+  };
+  const OptionTexts wrong = {{"ge.exec.precision_mod", "force_fp16"},
+                             {"ge.graphrunMode", "1"},
+                             {"no_such", "1"},
+                             {"input_shap", "x:1"},
+                             {"", "1"},
+                             {"ge.socVersion", ""},
+                             {std::string(1 << 16, 'g'), "1"}};
+  EXPECT_EQ(
+      told(wrong),
+      "updraft: GEInitialize: there is no option ge.exec.precision_mod, it has no effect; is it "
+      "ge.exec.precision_mode that you mean?\n"
+      "updraft: GEInitialize: there is no option ge.graphrunMode, it has no effect; is it ge.graphRunMode that "
+      "you mean?\n"
+      "updraft: GEInitialize: there is no option input_shap, it has no effect; is it input_shape that you mean?\n");
+  EXPECT_EQ(told(wrong), "");
 }
 
 // What a profile with the trace of iterations asks of graphs.
