@@ -1,6 +1,7 @@
 // Batch normalisation in training takes the sum with another tensor and Relu behind it along: they read its result a
 // block at a time, while that is in the core's cache.
 #include <map>
+#include <set>
 
 #include "graph/passes/match.h"
 #include "graph/passes/pass.h"
@@ -42,9 +43,9 @@ int64_t fuse_training_norms(Graph& graph) {
   const std::vector<Node*> nodes = graph.in_order();
   for (size_t i = 0; i < nodes.size(); ++i) order[nodes[i]] = i;
   int64_t changes = 0;
+  std::set<const Node*> gone;
   for (Node* node : nodes) {
-    // Those that were removed are other types: the norms themselves stay.
-    if (!order.contains(node) || order.at(node) == nodes.size()) continue;
+    if (gone.contains(node)) continue;
     if (node->type() != "FusedBatchNormTraining" || find_or<bool>(node->attributes, "relu", false)) continue;
     Node* reader = reader_of_result(*node);
     if (reader && !input_of(*node, "add")) {
@@ -52,7 +53,7 @@ int64_t fuse_training_norms(Graph& graph) {
         const int place = node->find_input("add");
         if (place >= 0) graph.connect(*node, place, other);
         else graph.add_input(*node, "add", other);
-        order[reader] = nodes.size();
+        gone.insert(reader);
         take(graph, *node, *reader);
         reader = reader_of_result(*node);
         ++changes;
@@ -60,7 +61,7 @@ int64_t fuse_training_norms(Graph& graph) {
     }
     if (reader && reader->type() == "Relu") {
       node->attributes["relu"] = true;
-      order[reader] = nodes.size();
+      gone.insert(reader);
       take(graph, *node, *reader);
       ++changes;
     }
