@@ -100,14 +100,15 @@ def joined(tmp_path_factory, data):
 
 def check_ranks(folder, data, count, wanted):
     """Ranks end with equal variables; their gradient is that of one process."""
-    job = [start(folder, data, "rank%d" % i, batch=2 * count, steps=2, RANK_TABLE_FILE=table(folder, count), RANK_SIZE=str(count), RANK_ID=str(i), ASCEND_DEVICE_ID=str(i),
+    names = ["rank%d_of_%d" % (i, count) for i in range(count)]  # another number of ranks in the same folder would find their checkpoints
+    job = [start(folder, data, names[i], batch=2 * count, steps=2, RANK_TABLE_FILE=table(folder, count), RANK_SIZE=str(count), RANK_ID=str(i), ASCEND_DEVICE_ID=str(i),
                  JOB_ID="10086", OMP_NUM_THREADS="1", TF_NUM_INTRAOP_THREADS="1", TF_NUM_INTEROP_THREADS="1", UPDRAFT_THREADS="1") for i in range(count)]
     try:
         ranks = []
         for i, process in enumerate(job):
-            text, losses = said(process, folder, "rank%d" % i)
+            text, losses = said(process, folder, names[i])
             assert losses and np.all(np.isfinite(losses)), text[-2000:]
-            ranks.append((losses, *learned(folder, "rank%d" % i)))
+            ranks.append((losses, *learned(folder, names[i])))
     finally:
         for process in job:
             process.kill()
