@@ -53,6 +53,7 @@ ACLNN(aclnnAdds, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
 CARD(aclnnInplaceAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdds, Vector, "selfRef = selfRef + alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef + alpha * other，other 为标量")
+SAMPLE(aclnnInplaceAdds, "other=1")
 ACLNN(aclnnInplaceAdds, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
   const Source number(*other);
   const DType common = result_type({*selfRef, number});
