@@ -298,6 +298,4 @@ def test_norms_of_training_take_sums_and_relu_along(tmp_path):
 
 @pytest.mark.parametrize("program", [ADAM, FIT], ids=["step", "fit"])
 def test_adam_becomes_one_operator(tmp_path, program):
-    environment = {**os.environ, "DUMP_GE_GRAPH": "2", "DUMP_GRAPH_PATH": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, timeout=300)
-    assert any('"ApplyAdam"' in p.read_text(errors="replace") for p in tmp_path.rglob("*Build.txt"))
+    assert '"ApplyAdam"' in compiled(tmp_path, program)

@@ -8,10 +8,11 @@ namespace {
 Params with_alpha(const aclScalar& alpha) { return params_of(alpha); }
 /// Whole numbers hold no fractions, bools no numbers, real numbers nothing complex: clients expect PyTorch's refusal.
 int kind_of_number(DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; }
+bool keeps_kind(DType common, DType out) { return kind_of_number(common) <= kind_of_number(out); }
 void require_kept(const Op& op, const TensorView& self, const TensorView& other, const TensorView& out) {
   if (self.dtype == out.dtype && other.dtype == out.dtype) return;
   const DType common = result_type({self, other});
-  op.require(out.dtype == DType::Undefined || kind_of_number(common) <= kind_of_number(out.dtype),
+  op.require(out.dtype == DType::Undefined || keeps_kind(common, out.dtype),
              "self is {} and other is {}: result type {} can't be cast to the desired output type {}", describe(self),
              describe(other), name_of(common), name_of(out.dtype));
 }
@@ -57,7 +58,7 @@ SAMPLE(aclnnInplaceAdds, "other=1")
 ACLNN(aclnnInplaceAdds, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
   const Source number(*other);
   const DType common = result_type({*selfRef, number});
-  op.require(kind_of_number(common) <= kind_of_number(selfRef->dtype),
+  op.require(keeps_kind(common, selfRef->dtype),
              "selfRef is {} and other is a {} scalar: result type {} can't be cast to the desired output type {}",
              describe(*selfRef), name_of(number.dtype()), name_of(common), name_of(selfRef->dtype));
   plan_sum(op, ew::add, *selfRef, number, *alpha, *selfRef);
