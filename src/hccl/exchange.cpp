@@ -16,6 +16,9 @@ void run(const Exchange& exchange, Stream& stream) {
   if (exchange.ranks && exchange.ranks != ranks)
     throw Error(code::kAclnnParamInvalid, "the outputs are those of {} ranks, group {} has {}", exchange.ranks,
                 exchange.group, ranks);
+  if (const int64_t rank = communicator_of(comm)->rank(); exchange.rank >= 0 && exchange.rank != rank)
+    throw Error(code::kAclnnParamInvalid, "the call says that it is rank {}, in group {} it is rank {}", exchange.rank,
+                exchange.group, rank);
   for (const Transfer& t : exchange.transfers) {
     const auto type = static_cast<HcclDataType>(collective_type(t.dtype));
     const auto count = static_cast<uint64_t>(t.count);
@@ -28,6 +31,9 @@ void run(const Exchange& exchange, Stream& stream) {
       case Transfer::Kind::AllGather: failed = HcclAllGather(send, receive, count, type, comm, &stream); break;
       case Transfer::Kind::ReduceScatterSum:
         failed = HcclReduceScatter(send, receive, count, type, HCCL_REDUCE_SUM, comm, &stream);
+        break;
+      case Transfer::Kind::AllToAll:
+        failed = HcclAlltoAll(send, count, type, receive, count, type, comm, &stream);
         break;
     }
     if (failed) throw Error(code::kRtCommunication, "{}", take_error_text());

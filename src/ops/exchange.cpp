@@ -1,6 +1,7 @@
 #include "ops/exchange.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "device/memory.h"
@@ -14,7 +15,7 @@ namespace {
 constinit ExchangeDoor g_door = nullptr;
 constexpr size_t kAlign = 512;
 
-/// Written while the library is loaded.
+/// In the order of their addresses: asked for each operator that is launched. Written while the library is loaded.
 std::vector<const OpInfo*>& operators() {
   static std::vector<const OpInfo*> all;
   return all;
@@ -43,11 +44,12 @@ void BetweenRanks::operator()() const {
   throw Error(code::kAclnnParamInvalid, "it waits for other ranks: it cannot be a step of another operator");
 }
 
-WaitsForRanks::WaitsForRanks(const OpInfo& info) { operators().push_back(&info); }
-
-bool waits_for_ranks(const OpInfo& info) {
-  return info.about && info.about->unit == Unit::MixCube && std::ranges::find(operators(), &info) != operators().end();
+WaitsForRanks::WaitsForRanks(const OpInfo& info) {
+  std::vector<const OpInfo*>& all = operators();
+  all.insert(std::ranges::upper_bound(all, &info, std::less<>()), &info);
 }
+
+bool waits_for_ranks(const OpInfo& info) { return std::ranges::binary_search(operators(), &info, std::less<>()); }
 
 bool waits_for_ranks(const aclOpExecutor& plan) { return plan.info && plan.body && waits_for_ranks(*plan.info); }
 

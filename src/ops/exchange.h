@@ -21,7 +21,7 @@ struct OpInfo;
 
 /// One operation. Both sides are contiguous.
 struct Transfer {
-  enum class Kind : uint8_t { AllReduceSum, AllGather, ReduceScatterSum };
+  enum class Kind : uint8_t { AllReduceSum, AllGather, ReduceScatterSum, AllToAll };
   /// One side: memory of the client as it sees it, or (null) a place in the operator's block.
   struct Side {
     void* data = nullptr;
@@ -29,13 +29,15 @@ struct Transfer {
   };
   Kind kind;
   DType dtype;
-  int64_t count;  ///< elements of what one rank gives (AllGather) or gets (the others)
+  /// Elements of what one rank gives (AllGather) or gets (AllReduce, ReduceScatter), or gets from each (AllToAll).
+  int64_t count;
   Side send, receive;
 };
 
 struct Exchange {
   std::string group;  ///< the communicator's name
   int64_t ranks = 0;  ///< how many the shapes speak of; 0: any number
+  int64_t rank = -1;  ///< which of them this one says it is; -1: it does not say
   std::vector<Transfer> transfers;
   size_t room = 0;    ///< bytes of the block
   DeviceBlock block;  ///< between the works; it is there when they run
