@@ -132,6 +132,33 @@ def second_forms_of_products_between_ranks():
     return sum(got, []), sum(want, [])
 
 
+@program
+def experts_on_ranks():
+    """Layers of experts that lie on all ranks: tokens go there, are doubled, and come back with their weights."""
+    group = dist.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(dist.get_rank())
+    told = dict(group_ep=group, ep_world_size=dist.get_world_size(), ep_rank_id=dist.get_rank(), moe_expert_num=6)
+
+    def f(x, ids, weights, residual, gamma):
+        torch_npu._npu_distribute_barrier(x, group, dist.get_world_size())
+        there = torch_npu.npu_moe_distribute_dispatch(x + 1, ids, **told)
+        first = torch_npu.npu_moe_distribute_combine(there[0] * 2, ids, there[2], there[4], weights, **told)
+        there = torch_npu.npu_moe_distribute_dispatch_v2(x - 1, ids, **told)
+        second = torch_npu.npu_moe_distribute_combine_v2(there[0] * 2, ids, there[2], there[4], weights, shared_expert_x=x, **told)
+        whole = torch_npu.npu_moe_distribute_dispatch_v2(x, ids, quant_mode=2, **told)
+        made = (whole[0].float() * whole[1][:, None]).bfloat16()
+        y, rstd, sums = torch_npu.npu_moe_distribute_combine_add_rms_norm(made, ids, whole[2], whole[4], weights, residual, gamma, **told)
+        return [first + 1, second * 2, y, rstd, sums, whole[3].float(), whole[4].float()]
+
+    ids = torch.stack([torch.randperm(6, generator=torch.Generator().manual_seed(9 * dist.get_rank() + t))[:3] for t in range(5)]).int().npu()
+    x, weights = own(5, 32).bfloat16(), own(5, 3)
+    got, want = both(f, x, ids, weights, own(5, 1, 32).bfloat16(), own(32).bfloat16())
+    total = weights.sum(1, keepdim=True)
+    for one in (*got, *want):  # said once more by torch
+        for made, true in zip(one, (((x + 1) * 2).float() * total + 1, (((x - 1) * 2).float() * total + x.float()) * 2)):
+            assert (made.float() - true).abs().max() <= 0.02 * true.abs().max()
+    return sum(got, []), sum(want, [])
+
+
 def rows_of_ranks(x):
     all_rows = [torch.empty_like(x, dtype=torch.float32) for _ in range(dist.get_world_size())]
     dist.all_gather(all_rows, x.float())

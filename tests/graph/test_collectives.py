@@ -11,7 +11,7 @@ import pytest
 
 RANKS = 2
 NAMES = ["all_reduce", "all_reduce_twice_of_the_largest", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "products_between_ranks",
-         "second_forms_of_products_between_ranks", "data_parallel_training", "parts_of_other_sizes"]
+         "second_forms_of_products_between_ranks", "experts_on_ranks", "data_parallel_training", "parts_of_other_sizes"]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,8 @@ def test_each_rank_dumps_its_graphs(answers):
     """The same files from each, with the collectives as nodes."""
     files = [rank["dumps"] for rank in answers]
     assert len(files[0]) >= len(NAMES) and sorted(files[0]) == sorted(files[1])
-    for kind in ("HcomAllReduce", "HcomAllGather", "HcomReduceScatter", "HcomBroadcast", "HcomAllGatherV", "HcomReduceScatterV", "MatmulAllReduce", "AllGatherMatmulV2", "MatmulReduceScatterV2"):
+    for kind in ("HcomAllReduce", "HcomAllGather", "HcomReduceScatter", "HcomBroadcast", "HcomAllGatherV", "HcomReduceScatterV", "MatmulAllReduce", "AllGatherMatmulV2", "MatmulReduceScatterV2",
+                 "MoeDistributeDispatch", "MoeDistributeCombine", "MoeDistributeDispatchV2", "MoeDistributeCombineV2", "MoeDistributeCombineAddRmsNorm"):
         holding = [sorted(name for name, text in rank.items() if 'op: "%s"' % kind in text or 'type: "%s"' % kind in text) for rank in files]
         assert holding[0] and holding[0] == holding[1], kind
 

@@ -761,7 +761,8 @@ def test_refusals_name_the_attribute():
 # data sets of MindSpore (tests/mindspore/test_graph_engine.py), and by torch.unique (tests/ops/test_index.py).
 ELSEWHERE = {"Assert", "AddRmsNormDynamicQuant", "AllGatherMatmul", "AllGatherMatmulV2", "MatmulAllReduce", "MatmulReduceScatter", "MatmulReduceScatterV2", "HcomAllGatherV", "HcomReduceScatterV",
              "AttentionUpdate", "AttentionWorkerCombine", "Cmo", "FfnWorkerBatching", "GroupedMatmulFinalizeRouting", "GroupedMatmulSwigluQuantV2", "MlaProlog", "MlaPrologV2", "MlaPrologV3", "Aipp", "DynamicQuantV2", "ForeachACos", "ForeachASin", "ForeachATan", "GetNext", "GroupQuant", "GroupedMatmul", "HcomAllGather", "HcomAllReduce", "HcomAllToAll", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
-             "HcomSend", "InitData", "MoeFinalizeRoutingV2",
+             "HcomSend", "InitData", "MoeFinalizeRoutingV2", "DistributeBarrier", "MoeDistributeCombine", "MoeDistributeCombineAddRmsNorm",
+             "MoeDistributeCombineV2", "MoeDistributeDispatch", "MoeDistributeDispatchV2",
              "MoeGatingTopK", "MoeInitRoutingV3", "MoeReRouting", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3", "OutfeedEnqueueOpV2", "QuantUpdateScatter", "Unique", "UniqueWithCountsExt2"}
 
 

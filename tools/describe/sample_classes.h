@@ -138,7 +138,11 @@ constexpr SampleClass kSampleClasses[] = {
 /// Operators for which nobody has described a call yet: the usual values do not suit them.
 constexpr const char kUnsampled[] =
     "AllGatherMatmul AllGatherMatmulV2 MatmulAllReduce MatmulAllReduceV2 MatmulAllReduceV3 MatmulReduceScatter "
-    "MatmulReduceScatterV2 QuantMatmulAllReduce QuantMatmulAllReduceV2 WeightQuantMatmulAllReduce "  // a group of ranks
+    "MatmulReduceScatterV2 QuantMatmulAllReduce QuantMatmulAllReduceV2 WeightQuantMatmulAllReduce "
+    "DistributeBarrier DistributeBarrierV2 MoeDistributeCombine MoeDistributeCombineAddRmsNorm "
+    "MoeDistributeCombineAddRmsNormV2 MoeDistributeCombineV2 MoeDistributeCombineV3 MoeDistributeCombineV4 "
+    "MoeDistributeDispatch MoeDistributeDispatchV2 MoeDistributeDispatchV3 "
+    "MoeDistributeDispatchV4 "  // a group of ranks
     "AttentionWorkerCombine FfnWorkerBatching "  // their contexts hold addresses
     "ChunkCat CtcLossBackward EmbeddingBag FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 "
     "FlashAttentionUnpaddingScoreGradV4 FlashAttentionUnpaddingScoreGradV5 GRUBackward LinalgQr LstmBackward "

@@ -92,6 +92,9 @@ void plan_combine(Op& op, const Combine& what, const AddNorm& norm, const Out& y
 /// Waits for all ranks of the group.
 void plan_barrier(Op& op, const char* group, int64_t ranks);
 
+/// Arguments that tell a card where rows lie, which Blocks::routed() knows, and how it moves the data.
+template <class... T>
+void not_read(const T&...) {}
 /// What only other products have.
 void refuse(const Op& op, const char* name, bool given);
 

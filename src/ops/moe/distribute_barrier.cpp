@@ -23,15 +23,14 @@ using namespace moe_distribute;
 ABOUT(aclnnDistributeBarrier, Vector, "Waits for all ranks of group; xRef only says what comes before and after",
       "等待通信域内所有卡，xRef 仅用于排定先后")
 ACLNN(aclnnDistributeBarrier, (InOut, xRef), (Text, group), (Int, worldSize)) {
-  (void)xRef;
+  not_read(xRef);
   plan_barrier(op, group, worldSize);
 }
 ABOUT(aclnnDistributeBarrierV2, Vector, "As aclnnDistributeBarrier; timeOut is left to HCCL_EXEC_TIMEOUT",
       "同 aclnnDistributeBarrier，超时由 HCCL_EXEC_TIMEOUT 决定")
 ACLNN(aclnnDistributeBarrierV2, (InOut, xRef), (OptIn, timeOutOptional), (OptIn, elasticInfoOptional), (Text, group),
       (Int, worldSize)) {
-  (void)xRef;
-  (void)timeOutOptional;
+  not_read(xRef, timeOutOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   plan_barrier(op, group, worldSize);
 }

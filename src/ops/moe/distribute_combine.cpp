@@ -5,6 +5,7 @@
 #include "kernels/row_norm.h"
 #include "ops/exchange.h"
 #include "ops/moe/distribute.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace moe_distribute {
@@ -189,9 +190,11 @@ void plan_combine(Op& op, const Combine& what, const AddNorm& norm, const Out& y
     if (!rows) return;
     const int64_t dims[] = {rows, 1, cols};
     const TensorView residual = reshape(norm.residual, {rows, 1, cols});
-    row_norm({.rms = true, .eps = norm.eps, .rows = rows, .cols = cols,
-              .x = TensorView::contiguous(sums.data(), DType::Float, dims, 3), .x2 = residual, .gamma = norm.gamma,
-              .y = y, .rstd = rstd, .sum = x});
+    RowNorm n;
+    n.rms = true, n.eps = norm.eps, n.rows = rows, n.cols = cols;
+    n.x = TensorView::contiguous(sums.data(), DType::Float, dims, 3), n.x2 = residual, n.gamma = norm.gamma;
+    n.y = y, n.rstd = rstd, n.sum = x;
+    row_norm(n);
   });
 }
 
@@ -233,6 +236,7 @@ void refuse_factors(const Op& op, const OptIn& activation_scale, const OptIn& we
 ABOUT(aclnnMoeDistributeCombine, Vector, "Brings back the rows of experts and adds them up for each token",
       "将专家的输出行送回 token 所在的卡并按权重求和")
 ACLNN(aclnnMoeDistributeCombine, FIRST_TENSORS(expandIdx), MORE_TENSORS, NUMBERS, (Out, xOut)) {
+  not_read(expandIdx, tpSendCountsOptional, expandScalesOptional);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   plan_combine(op, {{DEPLOYMENT}, FIRST_VIEWS, {}, {}, {}, {}, {}, MODES}, xOut);
 }
@@ -240,7 +244,7 @@ ABOUT(aclnnMoeDistributeCombineV2, Vector, "As aclnnMoeDistributeCombine, plus t
       "同 aclnnMoeDistributeCombine，可再加上共享专家的输出")
 ACLNN(aclnnMoeDistributeCombineV2, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional), NUMBERS,
       (Text, commAlg), (Out, xOut)) {
-  (void)commAlg;
+  not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   plan_combine(op, {{DEPLOYMENT}, FIRST_VIEWS, optional_view(sharedExpertXOptional), {}, {}, {}, {}, MODES}, xOut);
 }
@@ -248,7 +252,7 @@ ABOUT(aclnnMoeDistributeCombineV3, Vector, "As aclnnMoeDistributeCombineV2, with
       "同 aclnnMoeDistributeCombineV2，另支持零专家、拷贝专家与常量专家")
 ACLNN(aclnnMoeDistributeCombineV3, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional), SPECIAL_TENSORS,
       NUMBERS, (Text, commAlg), SPECIAL_NUMBERS, (Out, xOut)) {
-  (void)commAlg;
+  not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   plan_combine(op,
@@ -260,7 +264,7 @@ ABOUT(aclnnMoeDistributeCombineV4, Vector, "As aclnnMoeDistributeCombineV3, for 
       "同 aclnnMoeDistributeCombineV3，接口可选性能统计")
 ACLNN(aclnnMoeDistributeCombineV4, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional), SPECIAL_TENSORS,
       (OptIn, performanceInfoOptional), NUMBERS, (Text, commAlg), SPECIAL_NUMBERS, (Out, xOut)) {
-  (void)commAlg;
+  not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   refuse(op, "performanceInfo", static_cast<bool>(performanceInfoOptional));
@@ -275,7 +279,7 @@ ABOUT(aclnnMoeDistributeCombineAddRmsNorm, Vector,
 ACLNN(aclnnMoeDistributeCombineAddRmsNorm, FIRST_TENSORS(assistInfoForCombine), (In, residualX), (In, gamma), MORE_TENSORS,
       (OptIn, sharedExpertXOptional), NUMBERS, (Text, commAlg), (Float, normEps), (Out, y), (Out, rstdOut),
       (Out, xOut)) {
-  (void)commAlg;
+  not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   plan_combine(op, {{DEPLOYMENT}, FIRST_VIEWS, optional_view(sharedExpertXOptional), {}, {}, {}, {}, MODES},
                {*residualX, *gamma, normEps}, y, rstdOut, xOut);
@@ -286,7 +290,7 @@ ABOUT(aclnnMoeDistributeCombineAddRmsNormV2, Vector,
 ACLNN(aclnnMoeDistributeCombineAddRmsNormV2, FIRST_TENSORS(assistInfoForCombine), (In, residualX), (In, gamma), MORE_TENSORS,
       (OptIn, sharedExpertXOptional), SPECIAL_TENSORS, NUMBERS, (Text, commAlg), (Float, normEps), SPECIAL_NUMBERS,
       (Out, y), (Out, rstdOut), (Out, xOut)) {
-  (void)commAlg;
+  not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   plan_combine(op,

@@ -266,7 +266,7 @@ ACLNN(aclnnMoeDistributeDispatch, TENSORS, NUMBERS, RESULTS(expandIdxOut)) {
 ABOUT(aclnnMoeDistributeDispatchV2, Vector, "As aclnnMoeDistributeDispatch; commAlg says how a card moves the data",
       "同 aclnnMoeDistributeDispatch，commAlg 为通信算法")
 ACLNN(aclnnMoeDistributeDispatchV2, TENSORS, NUMBERS, (Text, commAlg), RESULTS(assistInfoForCombineOut)) {
-  (void)commAlg;
+  not_read(commAlg);
   plan_dispatch(op, {{DEPLOYMENT}, VIEWS}, OUTS(assistInfoForCombineOut), true);
 }
 ABOUT(aclnnMoeDistributeDispatchV3, Vector,
@@ -274,7 +274,7 @@ ABOUT(aclnnMoeDistributeDispatchV3, Vector,
       "同 aclnnMoeDistributeDispatchV2，另支持零专家、拷贝专家与常量专家（不发送）")
 ACLNN(aclnnMoeDistributeDispatchV3, TENSORS, (OptIn, elasticInfoOptional), NUMBERS, (Text, commAlg), SPECIAL_NUMBERS,
       RESULTS(assistInfoForCombineOut)) {
-  (void)commAlg;
+  not_read(commAlg);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   plan_dispatch(op, {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum}, VIEWS}, OUTS(assistInfoForCombineOut),
                 true);
@@ -283,7 +283,7 @@ ABOUT(aclnnMoeDistributeDispatchV4, Vector, "As aclnnMoeDistributeDispatchV3, fo
       "同 aclnnMoeDistributeDispatchV3，接口可选性能统计")
 ACLNN(aclnnMoeDistributeDispatchV4, TENSORS, (OptIn, elasticInfoOptional), (OptIn, performanceInfoOptional), NUMBERS,
       (Text, commAlg), SPECIAL_NUMBERS, RESULTS(assistInfoForCombineOut)) {
-  (void)commAlg;
+  not_read(commAlg);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   refuse(op, "performanceInfo", static_cast<bool>(performanceInfoOptional));
   plan_dispatch(op, {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum}, VIEWS}, OUTS(assistInfoForCombineOut),

@@ -55,7 +55,7 @@ IR_OP(MoeDistributeDispatch, aclnnMoeDistributeDispatch, DISPATCH_TENSORS, DISPA
 IR_OP(MoeDistributeDispatchV2, aclnnMoeDistributeDispatchV4, DISPATCH_TENSORS, (OptIn, elastic_info),
       (OptIn, performance_info), DISPATCH_RESULTS, DEPLOYMENT_NUMBERS, (Int, quant_mode, 0), (Int, global_bs, 0),
       (Int, expert_token_nums_type, 1), (Text, comm_alg, ""), SPECIAL_NUMBERS, (Int, y_dtype, 0)) {
-  (void)comm_alg;
+  not_read(comm_alg);
   refuse(op, "elastic_info", static_cast<bool>(elastic_info));
   refuse(op, "performance_info", static_cast<bool>(performance_info));
   const Dispatch what{{DEPLOYMENT, zero_expert_num, copy_expert_num, const_expert_num}, DISPATCH_VIEWS};
@@ -79,12 +79,13 @@ IR_OP(MoeDistributeDispatchV2, aclnnMoeDistributeDispatchV4, DISPATCH_TENSORS, (
 
 IR_OP(MoeDistributeCombine, aclnnMoeDistributeCombine, COMBINE_TENSORS(expand_idx), COMBINE_OPTIONS, (Out, x),
       COMBINE_NUMBERS) {
+  not_read(expand_idx, tp_send_counts, expand_scales);
   refuse_factors(op, activation_scale, weight_scale, group_list);
   plan_combine(op, {{DEPLOYMENT}, COMBINE_VIEWS, {}, {}, {}, {}, {}, COMBINE_MODES}, x);
 }
 IR_OP(MoeDistributeCombineV2, aclnnMoeDistributeCombineV4, COMBINE_TENSORS(assist_info_for_combine), COMBINE_OPTIONS,
       COMBINE_SPECIAL, (OptIn, performance_info), (Out, x), COMBINE_NUMBERS, (Text, comm_alg, ""), SPECIAL_NUMBERS) {
-  (void)comm_alg;
+  not_read(assist_info_for_combine, tp_send_counts, expand_scales, comm_alg);
   refuse_factors(op, activation_scale, weight_scale, group_list);
   refuse(op, "elastic_info", static_cast<bool>(elastic_info));
   refuse(op, "performance_info", static_cast<bool>(performance_info));
@@ -96,7 +97,7 @@ IR_OP(MoeDistributeCombineV2, aclnnMoeDistributeCombineV4, COMBINE_TENSORS(assis
 IR_OP(MoeDistributeCombineAddRmsNorm, aclnnMoeDistributeCombineAddRmsNormV2, COMBINE_TENSORS(assist_info),
       (In, residual_x), (In, gamma), COMBINE_OPTIONS, COMBINE_SPECIAL, (Out, y), (Out, rstd), (Out, x), COMBINE_NUMBERS,
       (Text, comm_alg, ""), (Float, norm_eps, 1e-6F), SPECIAL_NUMBERS) {
-  (void)comm_alg;
+  not_read(assist_info, tp_send_counts, expand_scales, comm_alg);
   refuse_factors(op, activation_scale, weight_scale, group_list);
   refuse(op, "elastic_info", static_cast<bool>(elastic_info));
   plan_combine(op,
@@ -107,8 +108,7 @@ IR_OP(MoeDistributeCombineAddRmsNorm, aclnnMoeDistributeCombineAddRmsNormV2, COM
 
 IR_OP(DistributeBarrier, aclnnDistributeBarrierV2, (InOut, x_ref), (OptIn, time_out), (OptIn, elastic_info),
       (Text, group), (Int, world_size)) {
-  (void)x_ref;
-  (void)time_out;
+  not_read(x_ref, time_out);
   refuse(op, "elastic_info", static_cast<bool>(elastic_info));
   plan_barrier(op, group, world_size);
 }
