@@ -144,15 +144,17 @@ graphStatus aclgrphParseCaffe(const char* model_file, const char* weights_file, 
   return aclgrphParseCaffe(model_file, weights_file, {}, graph);
 }
 
-updraft::graph::Model compiled(const Graph& graph, const std::map<AscendString, AscendString>& options,
-                               const Prepare& prepare) {
+updraft::graph::Model compiled(const char* door, const Graph& graph,
+                               const std::map<AscendString, AscendString>& options, const Prepare& prepare) {
+  const auto own = texts(options);
+  updraft::graph::tell_unknown_options(own, door);
   const GraphImpl* impl = graph_impl(graph);
   const updraft::graph::Model made = impl ? impl->made() : updraft::graph::Model();
   if (!impl || (!made.graph && !impl->with_sizes))
     throw Error(code::kAclInvalidParam,
                 "the graph has no nodes: parse a model, or give it operators by SetInputs and SetOutputs");
   auto all = global_options();
-  for (const auto& [key, value] : texts(options)) all[key] = value;
+  for (const auto& [key, value] : own) all[key] = value;
   const auto shapes = all.find("input_shape");
   const bool sized = impl->with_sizes && (shapes != all.end() || !made.graph);
   auto source =
@@ -170,9 +172,9 @@ void give(ModelBufferData& model, updraft::graph::Bytes bytes) {
 graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, AscendString>& options,
                               ModelBufferData& model) {
   return build_status("aclgrphBuildModel", [&] {
-    updraft::graph::tell_unknown_options(texts(options), "aclgrphBuildModel");
-    give(model, updraft::om::write(
-                    compiled(graph, options, [](updraft::graph::Model& m) { updraft::graph::refuse_variables(m); })));
+    give(model, updraft::om::write(compiled("aclgrphBuildModel", graph, options, [](updraft::graph::Model& m) {
+      updraft::graph::refuse_variables(m);
+    })));
   });
 }
 

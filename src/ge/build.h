@@ -16,8 +16,9 @@ graphStatus build_status(const char* name, updraft::FunctionRef<void()> body);
 using Prepare = std::function<void(updraft::graph::Model&)>;
 
 /// The graph with the options of aclgrphBuildInitialize and these, compiled. Throws 100000 for a graph without nodes.
-updraft::graph::Model compiled(const Graph& graph, const std::map<AscendString, AscendString>& options,
-                               const Prepare& prepare);
+/// `door`: the function that got the options, which says which of them nobody knows.
+updraft::graph::Model compiled(const char* door, const Graph& graph,
+                               const std::map<AscendString, AscendString>& options, const Prepare& prepare);
 
 /// The file becomes the model's.
 void give(ModelBufferData& model, updraft::graph::Bytes file);

@@ -50,7 +50,8 @@ graphStatus aclgrphBundleBuildModel(const std::vector<GraphWithOptions>& graphs,
       throw Error(code::kAclInvalidParam, "a bundle has two graphs or more, got {}: aclgrphBuildModel builds one",
                   graphs.size());
     std::vector<ir::Model> models;
-    for (const GraphWithOptions& g : graphs) models.push_back(compiled(g.graph, g.build_options, bind));
+    for (const GraphWithOptions& g : graphs)
+      models.push_back(compiled("aclgrphBundleBuildModel", g.graph, g.build_options, bind));
     give(model, updraft::om::write_bundle(models));
   });
 }

@@ -229,24 +229,14 @@ std::string number_key(const Node& node) {
   return key;
 }
 
-}  // namespace
-
-namespace {
-/// Calls fuse(graph, node) for the nodes of a type that are there still.
+/// Calls fuse(graph, node) for the nodes of a type. What it takes over has no other node of that type.
 template <class F>
 int64_t each_update(Graph& graph, std::string_view type, F&& fuse) {
-  int64_t changes = 0;
-  std::vector<int64_t> updates;
-  for (Node* node : graph.in_order())
-    if (node->type() == type) updates.push_back(node->id());
-  for (const int64_t id : updates)
-    for (const auto& node : graph.nodes())
-      if (node->id() == id) {
-        changes += fuse(graph, *node);
-        break;
-      }
-  return changes;
+  std::vector<Node*> updates = graph.in_order();
+  std::erase_if(updates, [&](const Node* node) { return node->type() != type; });
+  return std::ranges::count_if(updates, [&](Node* node) { return fuse(graph, *node); });
 }
+
 }  // namespace
 
 int64_t fuse_adam_updates(Graph& graph) { return each_update(graph, "AssignSub", fuse_adam); }

@@ -52,6 +52,21 @@ struct Bundles : Base {
   }
 };
 
+TEST_F(Bundles, OptionsThatNobodyKnowsAreTold) {
+  WeightRefreshableGraphs graphs;
+  ASSERT_EQ(aclgrphConvertToWeightRefreshableGraphs(product(), {"w"}, graphs), GRAPH_SUCCESS) << error();
+  ModelBufferData model{};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(aclgrphBundleBuildModel({{graphs.infer_graph, {{"precision_moda", "allow_fp32_to_fp16"}}},
+                                     {graphs.var_init_graph, {}},
+                                     {graphs.var_update_graph, {}}},
+                                    model),
+            GRAPH_SUCCESS)
+      << error();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("aclgrphBundleBuildModel: there is no option precision_moda"),
+            std::string::npos);
+}
+
 TEST_F(Bundles, WeightsAreRefreshedBetweenExecutions) {
   const ModelBufferData model = bundle();
   const std::string path = (std::filesystem::temp_directory_path() / ("bundle_" + std::to_string(getpid()))).string();
