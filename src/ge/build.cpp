@@ -172,9 +172,8 @@ void give(ModelBufferData& model, updraft::graph::Bytes bytes) {
 graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, AscendString>& options,
                               ModelBufferData& model) {
   return build_status("aclgrphBuildModel", [&] {
-    give(model, updraft::om::write(compiled("aclgrphBuildModel", graph, options, [](updraft::graph::Model& m) {
-      updraft::graph::refuse_variables(m);
-    })));
+    give(model, updraft::om::write(compiled("aclgrphBuildModel", graph, options,
+                                            [](updraft::graph::Model& m) { updraft::graph::refuse_variables(m); })));
   });
 }
 

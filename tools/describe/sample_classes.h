@@ -142,7 +142,7 @@ constexpr const char kUnsampled[] =
     "DistributeBarrier DistributeBarrierV2 MoeDistributeCombine MoeDistributeCombineAddRmsNorm "
     "MoeDistributeCombineAddRmsNormV2 MoeDistributeCombineV2 MoeDistributeCombineV3 MoeDistributeCombineV4 "
     "MoeDistributeDispatch MoeDistributeDispatchV2 MoeDistributeDispatchV3 "
-    "MoeDistributeDispatchV4 "  // a group of ranks
+    "MoeDistributeDispatchV4 "                   // a group of ranks
     "AttentionWorkerCombine FfnWorkerBatching "  // their contexts hold addresses
     "ChunkCat CtcLossBackward EmbeddingBag FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 "
     "FlashAttentionUnpaddingScoreGradV4 FlashAttentionUnpaddingScoreGradV5 GRUBackward LinalgQr LstmBackward "

@@ -42,7 +42,7 @@ struct Blocks {
   int64_t tokens, choices;  ///< this rank's
   int64_t rows;             ///< of a block
   int64_t row_bytes;
-  int64_t head_bytes;       ///< in front of the rows
+  int64_t head_bytes;  ///< in front of the rows
 
   Blocks() = default;
   /// Checks what all operators are told; expert_ids is [tokens, choices].
@@ -75,7 +75,7 @@ void plan_dispatch(Op& op, const Dispatch& what, const Dispatched& to, bool long
 struct Combine {
   Deployment d;
   TensorView expand_x, expert_ids, ep_send_counts, expert_scales;
-  TensorView active, shared_x;                 ///< may be absent
+  TensorView active, shared_x;                  ///< may be absent
   TensorView ori_x{}, alpha1{}, alpha2{}, v{};  ///< of copy and const experts; may be absent
   int64_t out_type, quant_mode, list_type;
 };

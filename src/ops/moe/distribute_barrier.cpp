@@ -13,9 +13,8 @@ void moe_distribute::plan_barrier(Op& op, const char* group, int64_t ranks) {
   const Transfer::Side one = exchange->place(1, DType::Float);
   exchange->transfers = {{Transfer::Kind::AllReduceSum, DType::Float, 1, one, one}};
   op.work(1);
-  op.launch(BetweenRanks{exchange,
-                         [e = exchange.get(), one] { write_all(e->view(one, DType::Float, {1}), std::vector<float>{1}); },
-                         {}});
+  op.launch(BetweenRanks{
+      exchange, [e = exchange.get(), one] { write_all(e->view(one, DType::Float, {1}), std::vector<float>{1}); }, {}});
 }
 
 using namespace moe_distribute;

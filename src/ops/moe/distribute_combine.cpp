@@ -137,8 +137,7 @@ void plan(Op& op, const Combine& what, Finish finish) {
   // Rows travel whole: numbers are those of a card that does not quantise them on their way.
   op.require(what.quant_mode == 0 || what.quant_mode == 2, "comm_quant_mode is {}, want 0 or 2", what.quant_mode);
   op.require(what.list_type == 0, "group_list_type is {}, want 0", what.list_type);
-  op.require(what.ep_send_counts.dtype == DType::Int32 &&
-                 what.ep_send_counts.numel() >= d.ranks * d.experts_of(d.rank),
+  op.require(what.ep_send_counts.dtype == DType::Int32 && what.ep_send_counts.numel() >= d.ranks * d.experts_of(d.rank),
              "ep_send_counts is {}, want INT32 [{}]", describe(what.ep_send_counts), d.ranks * d.experts_of(d.rank));
   op.require_same_shape("expert_scales", what.expert_scales, "expert_ids", what.expert_ids);
   op.require(what.expert_scales.dtype == DType::Float, "expert_scales is {}, want FLOAT", describe(what.expert_scales));
@@ -149,7 +148,8 @@ void plan(Op& op, const Combine& what, Finish finish) {
   }
   if (d.copy_experts || d.const_experts) require_of(op, "ori_x", what.ori_x, x.dtype, {b.tokens, h});
   if (d.const_experts) {
-    for (const auto& [name, v] : {std::pair("const_expert_alpha_1", what.alpha1), {"const_expert_alpha_2", what.alpha2}})
+    for (const auto& [name, v] :
+         {std::pair("const_expert_alpha_1", what.alpha1), {"const_expert_alpha_2", what.alpha2}})
       if (given(v) && v.rank == 1) require_of(op, name, v, x.dtype, {d.const_experts});
       else require_of(op, name, v, x.dtype, {d.const_experts, h});
     op.require(what.alpha1.rank == what.alpha2.rank, "const_expert_alpha_1 is {} and const_expert_alpha_2 {}",
@@ -161,8 +161,8 @@ void plan(Op& op, const Combine& what, Finish finish) {
   exchange->ranks = d.ranks;
   exchange->rank = d.rank;
   const int64_t all = b.bytes() * d.ranks;
-  Plan plan{what, b, exchange.get(), exchange->place(all, DType::Int8), exchange->place(all, DType::Int8),
-            std::move(finish)};
+  Plan plan{
+      what, b, exchange.get(), exchange->place(all, DType::Int8), exchange->place(all, DType::Int8), std::move(finish)};
   exchange->transfers = {{Transfer::Kind::AllToAll, DType::Int8, b.bytes(), plan.send, plan.receive}};
   op.work((x.dims[0] + b.tokens * b.choices) * h);
   op.launch(BetweenRanks{std::move(exchange), [plan] { plan.pack(); }, [plan] { plan.unpack(); }});
@@ -213,24 +213,24 @@ void refuse_factors(const Op& op, const OptIn& activation_scale, const OptIn& we
 
 // Tensors and numbers that several forms have in common, and what they are to plan_combine().
 #define FIRST_TENSORS(INDEX) (In, expandX), (In, expertIds), (In, INDEX), (In, epSendCounts), (In, expertScales)
-#define MORE_TENSORS                                                                                              \
-  (OptIn, tpSendCountsOptional), (OptIn, xActiveMaskOptional), (OptIn, activationScaleOptional),                  \
+#define MORE_TENSORS                                                                             \
+  (OptIn, tpSendCountsOptional), (OptIn, xActiveMaskOptional), (OptIn, activationScaleOptional), \
       (OptIn, weightScaleOptional), (OptIn, groupListOptional), (OptIn, expandScalesOptional)
-#define SPECIAL_TENSORS                                                                                           \
-  (OptIn, elasticInfoOptional), (OptIn, oriXOptional), (OptIn, constExpertAlpha1Optional),                        \
+#define SPECIAL_TENSORS                                                                    \
+  (OptIn, elasticInfoOptional), (OptIn, oriXOptional), (OptIn, constExpertAlpha1Optional), \
       (OptIn, constExpertAlpha2Optional), (OptIn, constExpertVOptional)
-#define NUMBERS                                                                                                   \
-  (Text, groupEp), (Int, epWorldSize), (Int, epRankId), (Int, moeExpertNum), (Text, groupTp), (Int, tpWorldSize), \
+#define NUMBERS                                                                                                     \
+  (Text, groupEp), (Int, epWorldSize), (Int, epRankId), (Int, moeExpertNum), (Text, groupTp), (Int, tpWorldSize),   \
       (Int, tpRankId), (Int, expertShardType), (Int, sharedExpertNum), (Int, sharedExpertRankNum), (Int, globalBs), \
       (Int, outDtype), (Int, commQuantMode), (Int, groupListType)
 #define SPECIAL_NUMBERS (Int, zeroExpertNum), (Int, copyExpertNum), (Int, constExpertNum)
-#define DEPLOYMENT                                                                                             \
+#define DEPLOYMENT                                                                                                \
   groupEp, epWorldSize, epRankId, moeExpertNum, groupTp, tpWorldSize, tpRankId, expertShardType, sharedExpertNum, \
       sharedExpertRankNum, globalBs
 #define FIRST_VIEWS *expandX, *expertIds, *epSendCounts, *expertScales, optional_view(xActiveMaskOptional)
-#define SPECIAL_VIEWS                                                             \
-  optional_view(oriXOptional), optional_view(constExpertAlpha1Optional),          \
-      optional_view(constExpertAlpha2Optional), optional_view(constExpertVOptional)
+#define SPECIAL_VIEWS                                                                                              \
+  optional_view(oriXOptional), optional_view(constExpertAlpha1Optional), optional_view(constExpertAlpha2Optional), \
+      optional_view(constExpertVOptional)
 #define MODES outDtype, commQuantMode, groupListType
 
 ABOUT(aclnnMoeDistributeCombine, Vector, "Brings back the rows of experts and adds them up for each token",
@@ -240,45 +240,52 @@ ACLNN(aclnnMoeDistributeCombine, FIRST_TENSORS(expandIdx), MORE_TENSORS, NUMBERS
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   plan_combine(op, {{DEPLOYMENT}, FIRST_VIEWS, {}, {}, {}, {}, {}, MODES}, xOut);
 }
-ABOUT(aclnnMoeDistributeCombineV2, Vector, "As aclnnMoeDistributeCombine, plus the rows of an expert that all tokens have",
+ABOUT(aclnnMoeDistributeCombineV2, Vector,
+      "As aclnnMoeDistributeCombine, plus the rows of an expert that all tokens have",
       "同 aclnnMoeDistributeCombine，可再加上共享专家的输出")
-ACLNN(aclnnMoeDistributeCombineV2, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional), NUMBERS,
-      (Text, commAlg), (Out, xOut)) {
+ACLNN(aclnnMoeDistributeCombineV2, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional),
+      NUMBERS, (Text, commAlg), (Out, xOut)) {
   not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   plan_combine(op, {{DEPLOYMENT}, FIRST_VIEWS, optional_view(sharedExpertXOptional), {}, {}, {}, {}, MODES}, xOut);
 }
 ABOUT(aclnnMoeDistributeCombineV3, Vector, "As aclnnMoeDistributeCombineV2, with zero, copy and const experts",
       "同 aclnnMoeDistributeCombineV2，另支持零专家、拷贝专家与常量专家")
-ACLNN(aclnnMoeDistributeCombineV3, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional), SPECIAL_TENSORS,
-      NUMBERS, (Text, commAlg), SPECIAL_NUMBERS, (Out, xOut)) {
+ACLNN(aclnnMoeDistributeCombineV3, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional),
+      SPECIAL_TENSORS, NUMBERS, (Text, commAlg), SPECIAL_NUMBERS, (Out, xOut)) {
   not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   plan_combine(op,
-               {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum}, FIRST_VIEWS,
-                optional_view(sharedExpertXOptional), SPECIAL_VIEWS, MODES},
+               {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum},
+                FIRST_VIEWS,
+                optional_view(sharedExpertXOptional),
+                SPECIAL_VIEWS,
+                MODES},
                xOut);
 }
 ABOUT(aclnnMoeDistributeCombineV4, Vector, "As aclnnMoeDistributeCombineV3, for clients that may ask for times",
       "同 aclnnMoeDistributeCombineV3，接口可选性能统计")
-ACLNN(aclnnMoeDistributeCombineV4, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional), SPECIAL_TENSORS,
-      (OptIn, performanceInfoOptional), NUMBERS, (Text, commAlg), SPECIAL_NUMBERS, (Out, xOut)) {
+ACLNN(aclnnMoeDistributeCombineV4, FIRST_TENSORS(assistInfoForCombine), MORE_TENSORS, (OptIn, sharedExpertXOptional),
+      SPECIAL_TENSORS, (OptIn, performanceInfoOptional), NUMBERS, (Text, commAlg), SPECIAL_NUMBERS, (Out, xOut)) {
   not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   refuse(op, "performanceInfo", static_cast<bool>(performanceInfoOptional));
   plan_combine(op,
-               {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum}, FIRST_VIEWS,
-                optional_view(sharedExpertXOptional), SPECIAL_VIEWS, MODES},
+               {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum},
+                FIRST_VIEWS,
+                optional_view(sharedExpertXOptional),
+                SPECIAL_VIEWS,
+                MODES},
                xOut);
 }
 ABOUT(aclnnMoeDistributeCombineAddRmsNorm, Vector,
       "x = what aclnnMoeDistributeCombineV2 gives + residualX; y = its RMS normalisation with gamma",
       "x = aclnnMoeDistributeCombineV2 的结果 + residualX，y 为其 RMS 归一化")
-ACLNN(aclnnMoeDistributeCombineAddRmsNorm, FIRST_TENSORS(assistInfoForCombine), (In, residualX), (In, gamma), MORE_TENSORS,
-      (OptIn, sharedExpertXOptional), NUMBERS, (Text, commAlg), (Float, normEps), (Out, y), (Out, rstdOut),
-      (Out, xOut)) {
+ACLNN(aclnnMoeDistributeCombineAddRmsNorm, FIRST_TENSORS(assistInfoForCombine), (In, residualX), (In, gamma),
+      MORE_TENSORS, (OptIn, sharedExpertXOptional), NUMBERS, (Text, commAlg), (Float, normEps), (Out, y),
+      (Out, rstdOut), (Out, xOut)) {
   not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   plan_combine(op, {{DEPLOYMENT}, FIRST_VIEWS, optional_view(sharedExpertXOptional), {}, {}, {}, {}, MODES},
@@ -287,26 +294,26 @@ ACLNN(aclnnMoeDistributeCombineAddRmsNorm, FIRST_TENSORS(assistInfoForCombine), 
 ABOUT(aclnnMoeDistributeCombineAddRmsNormV2, Vector,
       "As aclnnMoeDistributeCombineAddRmsNorm, with zero, copy and const experts",
       "同 aclnnMoeDistributeCombineAddRmsNorm，另支持零专家、拷贝专家与常量专家")
-ACLNN(aclnnMoeDistributeCombineAddRmsNormV2, FIRST_TENSORS(assistInfoForCombine), (In, residualX), (In, gamma), MORE_TENSORS,
-      (OptIn, sharedExpertXOptional), SPECIAL_TENSORS, NUMBERS, (Text, commAlg), (Float, normEps), SPECIAL_NUMBERS,
-      (Out, y), (Out, rstdOut), (Out, xOut)) {
+ACLNN(aclnnMoeDistributeCombineAddRmsNormV2, FIRST_TENSORS(assistInfoForCombine), (In, residualX), (In, gamma),
+      MORE_TENSORS, (OptIn, sharedExpertXOptional), SPECIAL_TENSORS, NUMBERS, (Text, commAlg), (Float, normEps),
+      SPECIAL_NUMBERS, (Out, y), (Out, rstdOut), (Out, xOut)) {
   not_read(assistInfoForCombine, tpSendCountsOptional, expandScalesOptional, commAlg);
   refuse_factors(op, activationScaleOptional, weightScaleOptional, groupListOptional);
   refuse(op, "elasticInfo", static_cast<bool>(elasticInfoOptional));
   plan_combine(op,
-               {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum}, FIRST_VIEWS,
-                optional_view(sharedExpertXOptional), SPECIAL_VIEWS, MODES},
+               {{DEPLOYMENT, zeroExpertNum, copyExpertNum, constExpertNum},
+                FIRST_VIEWS,
+                optional_view(sharedExpertXOptional),
+                SPECIAL_VIEWS,
+                MODES},
                {*residualX, *gamma, normEps}, y, rstdOut, xOut);
 }
 
 namespace {
 [[maybe_unused]] const WaitsForRanks waiting[] = {
-    WaitsForRanks(aclnnMoeDistributeCombine_info),
-    WaitsForRanks(aclnnMoeDistributeCombineV2_info),
-    WaitsForRanks(aclnnMoeDistributeCombineV3_info),
-    WaitsForRanks(aclnnMoeDistributeCombineV4_info),
-    WaitsForRanks(aclnnMoeDistributeCombineAddRmsNorm_info),
-    WaitsForRanks(aclnnMoeDistributeCombineAddRmsNormV2_info),
+    WaitsForRanks(aclnnMoeDistributeCombine_info),           WaitsForRanks(aclnnMoeDistributeCombineV2_info),
+    WaitsForRanks(aclnnMoeDistributeCombineV3_info),         WaitsForRanks(aclnnMoeDistributeCombineV4_info),
+    WaitsForRanks(aclnnMoeDistributeCombineAddRmsNorm_info), WaitsForRanks(aclnnMoeDistributeCombineAddRmsNormV2_info),
 };
 }  // namespace
 

@@ -79,15 +79,13 @@ struct Plan {
                        Tail tail;
                        char* const at = row(send, r, i);
                        if (quantised()) {
-                         const int64_t expert = d.is_shared(r)
-                                                    ? r / d.copies_of_shared()
-                                                    : (d.shared_ranks ? d.shared_experts : 0) +
-                                                          (r - d.shared_ranks) * d.of_rank() + from.expert;
+                         const int64_t expert = d.is_shared(r) ? r / d.copies_of_shared()
+                                                               : (d.shared_ranks ? d.shared_experts : 0) +
+                                                                     (r - d.shared_ranks) * d.of_rank() + from.expert;
                          const float* by = factors.empty() ? nullptr : factors.data() + expert * h;
                          std::copy_n(numbers.data() + from.token * h, h, values.data());
                          constexpr Range kInt8{-128, 127, false};
-                         if (what.quant_mode == kByRow)
-                           quantise_by_largest(values.data(), h, by, kInt8, &tail.scale);
+                         if (what.quant_mode == kByRow) quantise_by_largest(values.data(), h, by, kInt8, &tail.scale);
                          else
                            for (int64_t c = 0; c < h; ++c)
                              values[static_cast<size_t>(c)] = kept(values[static_cast<size_t>(c)] * by[c], kInt8);
@@ -226,9 +224,18 @@ void plan_dispatch(Op& op, const Dispatch& what, const Dispatched& to, bool long
   exchange->group = d.group;
   exchange->ranks = d.ranks;
   exchange->rank = d.rank;
-  Plan plan{what, b, exchange.get(), exchange->place(b.bytes() * d.ranks, DType::Int8),
-            exchange->place(b.bytes() * d.ranks, DType::Int8), *to.expand_x, view_of(to.dynamic_scales), *to.expand_idx,
-            *to.expert_token_nums, *to.ep_recv_counts, view_of(to.tp_recv_counts), view_of(to.expand_scales)};
+  Plan plan{what,
+            b,
+            exchange.get(),
+            exchange->place(b.bytes() * d.ranks, DType::Int8),
+            exchange->place(b.bytes() * d.ranks, DType::Int8),
+            *to.expand_x,
+            view_of(to.dynamic_scales),
+            *to.expand_idx,
+            *to.expert_token_nums,
+            *to.ep_recv_counts,
+            view_of(to.tp_recv_counts),
+            view_of(to.expand_scales)};
   exchange->transfers = {{Transfer::Kind::AllToAll, DType::Int8, b.bytes(), plan.send, plan.receive}};
   op.work((index + rows) * h);
   op.launch(BetweenRanks{std::move(exchange), [plan] { plan.pack(); }, [plan] { plan.unpack(); }});
@@ -239,24 +246,24 @@ void plan_dispatch(Op& op, const Dispatch& what, const Dispatched& to, bool long
 using namespace moe_distribute;
 
 // Tensors and numbers that the forms have in common, and what they are to plan_dispatch().
-#define TENSORS                                                                                       \
+#define TENSORS \
   (In, x), (In, expertIds), (OptIn, scalesOptional), (OptIn, xActiveMaskOptional), (OptIn, expertScalesOptional)
-#define NUMBERS                                                                                                     \
-  (Text, groupEp), (Int, epWorldSize), (Int, epRankId), (Int, moeExpertNum), (Text, groupTp), (Int, tpWorldSize),   \
+#define NUMBERS                                                                                                      \
+  (Text, groupEp), (Int, epWorldSize), (Int, epRankId), (Int, moeExpertNum), (Text, groupTp), (Int, tpWorldSize),    \
       (Int, tpRankId), (Int, expertShardType), (Int, sharedExpertNum), (Int, sharedExpertRankNum), (Int, quantMode), \
       (Int, globalBs), (Int, expertTokenNumsType)
 #define SPECIAL_NUMBERS (Int, zeroExpertNum), (Int, copyExpertNum), (Int, constExpertNum)
-#define RESULTS(INDEX)                                                                               \
+#define RESULTS(INDEX)                                                                                            \
   (Out, expandXOut), (OptOut, dynamicScalesOut), (Out, INDEX), (Out, expertTokenNumsOut), (Out, epRecvCountsOut), \
       (OptOut, tpRecvCountsOut), (OptOut, expandScalesOut)
 #define DEPLOYMENT                                                                                                \
   groupEp, epWorldSize, epRankId, moeExpertNum, groupTp, tpWorldSize, tpRankId, expertShardType, sharedExpertNum, \
       sharedExpertRankNum, globalBs
-#define VIEWS                                                                                             \
-  *x, *expertIds, optional_view(scalesOptional), optional_view(xActiveMaskOptional),                      \
+#define VIEWS                                                                        \
+  *x, *expertIds, optional_view(scalesOptional), optional_view(xActiveMaskOptional), \
       optional_view(expertScalesOptional), quantMode, expertTokenNumsType
 #define OUTS(INDEX) \
-  {expandXOut, dynamicScalesOut, INDEX, expertTokenNumsOut, epRecvCountsOut, tpRecvCountsOut, expandScalesOut}
+  { expandXOut, dynamicScalesOut, INDEX, expertTokenNumsOut, epRecvCountsOut, tpRecvCountsOut, expandScalesOut }
 
 ABOUT(aclnnMoeDistributeDispatch, Vector, "Sends the tokens to the ranks of their experts, quantised on request",
       "将 token 发送到其专家所在的卡，可选量化")

@@ -17,8 +17,13 @@ Dispatched results(const Op& op, const Dispatch& what, const Out& expand_x, cons
   const DType type = what.quant_mode ? DType::Int8 : what.x.dtype;
   op.require(y_dtype == 0 || y_dtype == static_cast<int64_t>(type), "attribute y_dtype is {}, want {} ({})", y_dtype,
              static_cast<int64_t>(type), name_of(type));
-  return {expand_x,      optional(dynamic_scales), expand_idx, expert_token_nums, ep_recv_count,
-          optional(tp_recv_count), optional(expand_scales)};
+  return {expand_x,
+          optional(dynamic_scales),
+          expand_idx,
+          expert_token_nums,
+          ep_recv_count,
+          optional(tp_recv_count),
+          optional(expand_scales)};
 }
 
 void refuse_factors(const Op& op, const OptIn& activation_scale, const OptIn& weight_scale, const OptIn& group_list) {
@@ -28,22 +33,21 @@ void refuse_factors(const Op& op, const OptIn& activation_scale, const OptIn& we
 }  // namespace
 
 // What several types have in common.
-#define DISPATCH_TENSORS \
-  (In, x), (In, expert_ids), (OptIn, scales), (OptIn, x_active_mask), (OptIn, expert_scales)
-#define DISPATCH_RESULTS                                                                              \
+#define DISPATCH_TENSORS (In, x), (In, expert_ids), (OptIn, scales), (OptIn, x_active_mask), (OptIn, expert_scales)
+#define DISPATCH_RESULTS                                                                                     \
   (Out, expand_x), (Out, dynamic_scales), (Out, expand_idx), (Out, expert_token_nums), (Out, ep_recv_count), \
       (Out, tp_recv_count), (Out, expand_scales)
 #define DISPATCH_RESULT_NAMES \
   expand_x, dynamic_scales, expand_idx, expert_token_nums, ep_recv_count, tp_recv_count, expand_scales
-#define DEPLOYMENT_NUMBERS                                                                                         \
-  (Text, group_ep), (Int, ep_world_size), (Int, ep_rank_id), (Int, moe_expert_num), (Text, group_tp, ""),          \
-      (Int, tp_world_size, 0), (Int, tp_rank_id, 0), (Int, expert_shard_type, 0), (Int, shared_expert_num, 1),     \
+#define DEPLOYMENT_NUMBERS                                                                                     \
+  (Text, group_ep), (Int, ep_world_size), (Int, ep_rank_id), (Int, moe_expert_num), (Text, group_tp, ""),      \
+      (Int, tp_world_size, 0), (Int, tp_rank_id, 0), (Int, expert_shard_type, 0), (Int, shared_expert_num, 1), \
       (Int, shared_expert_rank_num, 0)
-#define DEPLOYMENT                                                                                            \
+#define DEPLOYMENT                                                                                             \
   group_ep, ep_world_size, ep_rank_id, moe_expert_num, group_tp, tp_world_size, tp_rank_id, expert_shard_type, \
       shared_expert_num, shared_expert_rank_num, global_bs
 #define SPECIAL_NUMBERS (Int, zero_expert_num, 0), (Int, copy_expert_num, 0), (Int, const_expert_num, 0)
-#define DISPATCH_VIEWS                                                                                  \
+#define DISPATCH_VIEWS                                                                                            \
   *x, *expert_ids, optional_view(scales), optional_view(x_active_mask), optional_view(expert_scales), quant_mode, \
       expert_token_nums_type
 
@@ -63,16 +67,16 @@ IR_OP(MoeDistributeDispatchV2, aclnnMoeDistributeDispatchV4, DISPATCH_TENSORS, (
 }
 
 #define COMBINE_TENSORS(INDEX) (In, expand_x), (In, expert_ids), (In, INDEX), (In, ep_send_counts), (In, expert_scales)
-#define COMBINE_OPTIONS                                                                               \
+#define COMBINE_OPTIONS                                                                              \
   (OptIn, tp_send_counts), (OptIn, x_active_mask), (OptIn, activation_scale), (OptIn, weight_scale), \
       (OptIn, group_list), (OptIn, expand_scales)
-#define COMBINE_SPECIAL                                                                                  \
-  (OptIn, shared_expert_x), (OptIn, elastic_info), (OptIn, ori_x), (OptIn, const_expert_alpha_1),        \
+#define COMBINE_SPECIAL                                                                           \
+  (OptIn, shared_expert_x), (OptIn, elastic_info), (OptIn, ori_x), (OptIn, const_expert_alpha_1), \
       (OptIn, const_expert_alpha_2), (OptIn, const_expert_v)
 #define COMBINE_NUMBERS \
   DEPLOYMENT_NUMBERS, (Int, global_bs, 0), (Int, out_dtype, 0), (Int, comm_quant_mode, 0), (Int, group_list_type, 0)
 #define COMBINE_VIEWS *expand_x, *expert_ids, *ep_send_counts, *expert_scales, optional_view(x_active_mask)
-#define COMBINE_SPECIAL_VIEWS                                                       \
+#define COMBINE_SPECIAL_VIEWS                                                                \
   optional_view(shared_expert_x), optional_view(ori_x), optional_view(const_expert_alpha_1), \
       optional_view(const_expert_alpha_2), optional_view(const_expert_v)
 #define COMBINE_MODES out_dtype, comm_quant_mode, group_list_type
@@ -90,7 +94,9 @@ IR_OP(MoeDistributeCombineV2, aclnnMoeDistributeCombineV4, COMBINE_TENSORS(assis
   refuse(op, "elastic_info", static_cast<bool>(elastic_info));
   refuse(op, "performance_info", static_cast<bool>(performance_info));
   plan_combine(op,
-               {{DEPLOYMENT, zero_expert_num, copy_expert_num, const_expert_num}, COMBINE_VIEWS, COMBINE_SPECIAL_VIEWS,
+               {{DEPLOYMENT, zero_expert_num, copy_expert_num, const_expert_num},
+                COMBINE_VIEWS,
+                COMBINE_SPECIAL_VIEWS,
                 COMBINE_MODES},
                x);
 }
@@ -101,7 +107,9 @@ IR_OP(MoeDistributeCombineAddRmsNorm, aclnnMoeDistributeCombineAddRmsNormV2, COM
   refuse_factors(op, activation_scale, weight_scale, group_list);
   refuse(op, "elastic_info", static_cast<bool>(elastic_info));
   plan_combine(op,
-               {{DEPLOYMENT, zero_expert_num, copy_expert_num, const_expert_num}, COMBINE_VIEWS, COMBINE_SPECIAL_VIEWS,
+               {{DEPLOYMENT, zero_expert_num, copy_expert_num, const_expert_num},
+                COMBINE_VIEWS,
+                COMBINE_SPECIAL_VIEWS,
                 COMBINE_MODES},
                {*residual_x, *gamma, norm_eps}, y, rstd, x);
 }
