@@ -86,6 +86,29 @@ def causal(x, weight, mask):
     return sum(w * padded[i:i + len(x)] for i, w in enumerate(weight)).masked_fill(~mask.t()[..., None], 0)
 
 
+def delta_rule(q, k, v, beta, g, states, begin, scale):
+    """states: a copy of the matrices by [head]; yields the token, its output and the matrices after it."""
+    for t in range(begin, len(v)):
+        repeat = v.shape[1] // q.shape[1]
+        kt, qt = (x[t].repeat_interleave(repeat, 0) for x in (k, q))
+        states = states * g[t].exp()[:, None, None]
+        step = (v[t] - (states * kt[:, None]).sum(-1)) * beta[t][:, None]
+        states = states + step[..., None] * kt[:, None]
+        yield t, (states * qt[:, None]).sum(-1) * scale, states
+
+
+def recurrent_rule(q, k, v, beta, state, lengths, slots, g, gk, accepted, scale):
+    out, state = torch.empty_like(v), state.clone()
+    for t, made, after in delta_rule(q, k, v, beta, g, state[slots[0]].clone(), 0, scale):
+        out[t], state[slots[t]] = made, after
+    return state, out
+
+
+def chunk_rule(q, k, v, beta, state, lengths, scale, g):
+    all_of_it = list(delta_rule(q, k, v, beta, g, state[0], 0, scale))
+    return torch.stack([made for _, made, _ in all_of_it]), all_of_it[-1][2][None]
+
+
 def gelu_quant(x, smooth, shift, *others):
     return dynamic(F.gelu(x), smooth)
 
@@ -263,7 +286,7 @@ ROUTING = {
     "MoeTokenPermuteGrad": lambda g, sorted_, k, padded: g[sorted_.long()].reshape(-1, k, g.shape[1]).sum(1),
     "MoeTokenPermuteWithRoutingMap": mapped, "MoeTokenPermuteWithRoutingMapGrad": mapped_grad, "MoeTokenUnpermuteWithRoutingMap": unmapped,
     "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
-    "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
+    "RecurrentGatedDeltaRule": recurrent_rule, "ChunkGatedDeltaRule": chunk_rule, "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
     "TransposeBatchMatMul": lambda x1, x2, *others: (x1.transpose(0, 1) @ x2).transpose(0, 1),
     "DynamicBlockQuant": lambda x, *others: (dynamic(x, None)[0], dynamic(x, None)[1][:, None]),
     "MoeGatingTopKSoftmax": gating_softmax, "MoeGatingTopKSoftmaxV2": gating_softmax_v2, "MoeGatingTopK": gating,

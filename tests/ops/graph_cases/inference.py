@@ -49,6 +49,19 @@ def balanced(ids, table, scales, threshold, active, rank, ranks, by_token):
     return places, kept
 
 
+def delta_rule(q, k, v, beta, state, lengths, slots, g, gk, accepted):
+    out, kept, begin = torch.empty_like(v), state.clone(), 0
+    for n, length in enumerate(lengths.tolist()):
+        s = state[slots[begin + (0 if accepted is None else int(accepted[n]) - 1)]]
+        for t in range(begin, begin + length):
+            kt, qt = (x[t].repeat_interleave(2, 0) for x in (k, q))
+            s = s if g is None else s * g[t].exp()[:, None, None]
+            s = s + ((v[t] - (s * kt[:, None]).sum(-1)) * beta[t][:, None])[..., None] * kt[:, None]
+            out[t], kept[slots[t]] = (s * qt[:, None]).sum(-1) * 0.5, s
+        begin += length
+    return kept, out
+
+
 def add_cases(case, r):
     y, x, at = r(5, 12), r(5, 8), torch.tensor([1, -1, 0, 2, 1], dtype=torch.int32)
     narrow, wide, straight = r(3, 2, 4, 8), r(3, 2, 6, 4), r(3, 2, 6, 8)
@@ -89,6 +102,11 @@ def add_cases(case, r):
     case("MoeUpdateExpert", ids.long(), table, scales, least, active, balance_mode=1, want=lambda *v: balanced(*v, 0, 0, True))
     case("MoeUpdateExpert", ids, table, scales.half(), least, None, local_rank_id=5, world_size=8, tolerance=1e-4,
          want=lambda *v: balanced(*v, 5, 8, False))
+
+    q, k, v, beta, state, g = r(5, 2, 4), r(5, 2, 4), r(5, 4, 3), r(5, 4), r(6, 4, 3, 4), r(5, 4)
+    lengths, slots = torch.tensor([2, 3], dtype=torch.int32), torch.tensor([4, 1, 0, 5, 3], dtype=torch.int32)
+    for gate, accepted in ((g, None), (None, torch.tensor([1, 3], dtype=torch.int32))):
+        case("RecurrentGatedDeltaRule", q, k, v, beta, state, lengths, slots, gate, None, accepted, scale_value=0.5, want=delta_rule)
 
     caches = [r(4, 6, 3) + n for n in range(3)]
     start, new, chosen = torch.tensor([1, 4, 0], dtype=torch.int32), r(3, 4, 2, 3), torch.tensor([1, 0, 1], dtype=torch.uint8)

@@ -112,6 +112,13 @@ IR_OP(MlaPrologV3, aclnnMlaPrologV3WeightNz, MLA_INPUTS, (InOut, kv_cache), (InO
 #undef MLA_FACTORS
 #undef MLA_INPUTS
 
+IR_OP(RecurrentGatedDeltaRule, aclnnRecurrentGatedDeltaRule, (In, query), (In, key), (In, value), (In, beta),
+      (InOut, state), (In, actual_seq_lengths), (In, ssm_state_indices), (OptIn, g), (OptIn, gk),
+      (OptIn, num_accepted_tokens), (Out, out), (Float, scale_value, 1)) {
+  call(op, "aclnnRecurrentGatedDeltaRule", query, key, value, beta, state, actual_seq_lengths, ssm_state_indices, g, gk,
+       num_accepted_tokens, scale_value, out);
+}
+
 IR_OP(AttentionUpdate, aclnnAttentionUpdate, (Tensors, lse), (Tensors, go), (Out, output), (Out, lse_m),
       (Int, update_type), (Int, sp)) {
   op.require(sp == static_cast<int64_t>(lse.size()), "attribute sp is {}, lse has {} parts", sp, lse.size());
