@@ -109,6 +109,25 @@ def chunk_rule(q, k, v, beta, state, lengths, scale, g):
     return torch.stack([made for _, made, _ in all_of_it]), all_of_it[-1][2][None]
 
 
+def indexed(q, k, w, q_lengths, k_lengths, table, q_layout, k_layout, count, mode, *others):
+    score = torch.einsum("bsh,bsht->bst", w, torch.einsum("bshd,btd->bsht", q, k[:, :, 0]).relu())
+    queries, keys = score.shape[1:]
+    hidden = torch.arange(keys)[None] > torch.arange(queries)[:, None] + keys - queries
+    return score.masked_fill(hidden, -torch.inf).argsort(dim=-1, descending=True, stable=True)[:, :, None, :count].to(I32), None
+
+
+def attended(q, k, v, named, *others):
+    """To all tokens that are named, once each time."""
+    others = [o for o in others if o is not None]
+    sinks, scale = (others[0], others[1]) if isinstance(others[0], torch.Tensor) else (None, others[0])
+    picked = torch.stack([rows[of[:, 0].long()][:, :, 0] for rows, of in zip(k, named)]), torch.stack([rows[of[:, 0].long()][:, :, 0] for rows, of in zip(v, named)])
+    score = torch.einsum("bshd,bsnd->bshn", q, picked[0]) * scale
+    if sinks is not None:
+        score = torch.cat([score, sinks[:, None].expand(*score.shape[:3], 1)], -1)
+    share = score.softmax(-1)[..., :named.shape[-1]]
+    return torch.einsum("bshn,bsnd->bshd", share, picked[1]), None, None
+
+
 def gelu_quant(x, smooth, shift, *others):
     return dynamic(F.gelu(x), smooth)
 
@@ -286,6 +305,7 @@ ROUTING = {
     "MoeTokenPermuteGrad": lambda g, sorted_, k, padded: g[sorted_.long()].reshape(-1, k, g.shape[1]).sum(1),
     "MoeTokenPermuteWithRoutingMap": mapped, "MoeTokenPermuteWithRoutingMapGrad": mapped_grad, "MoeTokenUnpermuteWithRoutingMap": unmapped,
     "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
+    "LightningIndexer": indexed, "SparseFlashAttention SparseFlashAttentionV2": attended,
     "RecurrentGatedDeltaRule": recurrent_rule, "ChunkGatedDeltaRule": chunk_rule, "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
     "TransposeBatchMatMul": lambda x1, x2, *others: (x1.transpose(0, 1) @ x2).transpose(0, 1),
     "DynamicBlockQuant": lambda x, *others: (dynamic(x, None)[0], dynamic(x, None)[1][:, None]),

@@ -108,6 +108,15 @@ def add_cases(case, r):
     for gate, accepted in ((g, None), (None, torch.tensor([1, 3], dtype=torch.int32))):
         case("RecurrentGatedDeltaRule", q, k, v, beta, state, lengths, slots, gate, None, accepted, scale_value=0.5, want=delta_rule)
 
+    q, k, w = r(2, 3, 4, 8).half(), r(2, 9, 1, 8).half(), r(2, 3, 4).half()
+    scores = torch.einsum("bsh,bsht->bst", w.double(), torch.einsum("bshd,btd->bsht", q.double(), k[:, :, 0].double()).relu())
+    whole = scores.argsort(dim=-1, descending=True)[:, :, None, :4].int()
+    case("LightningIndexer", q, k, w, None, None, None, sparse_count=4, sparse_mode=0, want=lambda *v: (whole, torch.zeros(0).half()))
+    picked = torch.stack([rows[at.flatten().long()].reshape(3, 4, 8) for rows, at in zip(k[:, :, 0].double(), whole)])
+    share = (torch.einsum("bshd,bsnd->bshn", q.double(), picked) * 0.5).softmax(-1)
+    case("SparseFlashAttention", q, k, k, whole, None, None, None, None, None, None, scale_value=0.5, sparse_mode=0, attention_mode=2, tolerance=4e-3,
+         want=lambda *v: (torch.einsum("bshn,bsnd->bshd", share, picked), torch.zeros(0), torch.zeros(0)))
+
     caches = [r(4, 6, 3) + n for n in range(3)]
     start, new, chosen = torch.tensor([1, 4, 0], dtype=torch.int32), r(3, 4, 2, 3), torch.tensor([1, 0, 1], dtype=torch.uint8)
 

@@ -1,0 +1,111 @@
+// Which keys each query of sparse attention reads: those with the largest sums over the heads of weights * relu(q k^T).
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/matmul/matmul.h"
+#include "ops/attention/sparse_tokens.h"
+#include "tensor/view_algebra.h"
+
+namespace updraft {
+namespace {
+
+using namespace sparse_tokens;
+
+struct Indexer {
+  TensorView query, key, weights;
+  Tokens tokens;
+  int64_t count;
+  bool causal;
+  TensorView indices, values;  // values may be absent
+};
+
+void select_keys(const Indexer& w) {
+  const int64_t heads = w.query.dims[w.query.rank - 2], d = w.query.dims[w.query.rank - 1];
+  const int64_t all = w.query.numel() / (heads * d), rows = w.key.numel() / d;
+  const Rows at(w.tokens, all, rows);
+  const std::vector<float> q = floats_of(w.query), weights = floats_of(w.weights);
+  std::vector<int32_t> indices(static_cast<size_t>(all * w.count), -1);
+  std::vector<float> values(static_cast<size_t>(given(w.values) ? all * w.count : 0));
+  const Matrix keys(w.key, d);
+  for (int64_t b = 0; b < w.tokens.batches; ++b) {
+    const int64_t n = at.key_count(b);
+    if (!n || !at.query_count(b)) continue;
+    std::vector<float> k(static_cast<size_t>(n * d)), products(static_cast<size_t>(heads * n));
+    for (int64_t s = 0; s < n; ++s) keys.read(at.key_row(b, s), k.data() + s * d);
+    const int64_t k_dims[] = {n, d}, q_dims[] = {heads, d}, p_dims[] = {heads, n};
+    const TensorView k_view = TensorView::contiguous(k.data(), DType::Float, k_dims, 2);
+    const TensorView p_view = TensorView::contiguous(products.data(), DType::Float, p_dims, 2);
+    std::vector<float> score(static_cast<size_t>(n));
+    std::vector<int32_t> order(static_cast<size_t>(n));
+    for (int64_t i = 0; i < at.query_count(b); ++i) {
+      const int64_t row = at.query_row(b, i), seen = std::min(n, at.seen(b, i, w.causal));
+      matmul(TensorView::contiguous(const_cast<float*>(q.data()) + row * heads * d, DType::Float, q_dims, 2),
+             turned(k_view), p_view);
+      std::ranges::fill(score, 0.0f);
+      for (int64_t h = 0; h < heads; ++h) {
+        const float by = weights[static_cast<size_t>(row * heads + h)];
+        const float* const p = products.data() + h * n;
+        for (int64_t s = 0; s < seen; ++s) score[static_cast<size_t>(s)] += by * std::max(p[s], 0.0f);
+      }
+      // NaN stands behind all numbers; of equal ones the first comes first.
+      const int64_t kept = std::min(w.count, seen);
+      std::iota(order.begin(), order.end(), 0);
+      auto before = [&](int32_t a, int32_t c) {
+        const float x = score[static_cast<size_t>(a)], y = score[static_cast<size_t>(c)];
+        return x > y || (x == x && y != y) || (!(y > x) && !(y == y && x != x) && a < c);
+      };
+      std::partial_sort(order.begin(), order.begin() + kept, order.begin() + seen, before);
+      std::copy_n(order.begin(), kept, indices.begin() + row * w.count);
+      if (values.empty()) continue;
+      for (int64_t j = 0; j < kept; ++j)
+        values[static_cast<size_t>(row * w.count + j)] = score[static_cast<size_t>(order[static_cast<size_t>(j)])];
+    }
+  }
+  write_all(w.indices, indices);
+  if (!values.empty()) write_all(w.values, values);
+}
+
+}  // namespace
+
+SAMPLE(aclnnLightningIndexer,
+       "query=f16[2,3,4,M] key=f16[2,5,1,M] weights=f16[2,3,4] actualSeqLengthsQueryOptional=null "
+       "actualSeqLengthsKeyOptional=null blockTableOptional=null layoutQueryOptional=BSND layoutKeyOptional=BSND "
+       "sparseCount=3 sparseMode=3 preTokens=9223372036854775807 nextTokens=9223372036854775807 returnValues=false "
+       "sparseIndicesOut=i32[2,3,1,3] sparseValuesOut=f16[0]")
+ABOUT(aclnnLightningIndexer, MixCube,
+      "The sparseCount keys of each query with the largest sums over heads of weights * relu(query @ key)",
+      "为每个 query 选出 weights * relu(query @ key) 按头求和最大的 sparseCount 个 key")
+ACLNN(aclnnLightningIndexer, (In, query), (In, key), (In, weights), (OptIn, actualSeqLengthsQueryOptional),
+      (OptIn, actualSeqLengthsKeyOptional), (OptIn, blockTableOptional), (Text, layoutQueryOptional),
+      (Text, layoutKeyOptional), (Int, sparseCount), (Int, sparseMode), (Int, preTokens), (Int, nextTokens),
+      (Bool, returnValues), (Out, sparseIndicesOut), (OptOut, sparseValuesOut)) {
+  const Tokens tokens(op, layout_of(op, "layout_query", layoutQueryOptional, false),
+                      layout_of(op, "layout_key", layoutKeyOptional, true), *query, *key, actualSeqLengthsQueryOptional,
+                      actualSeqLengthsKeyOptional, blockTableOptional);
+  op.require(sparseCount > 0, "sparse_count is {}, want 1 or more", int64_t{sparseCount});
+  op.require(sparseMode == 0 || sparseMode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", int64_t{sparseMode});
+  op.require(preTokens >= kAllTokens && nextTokens >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1",
+             int64_t{preTokens}, int64_t{nextTokens});
+  op.require_same_shape("weights", *weights, "query without its last dimension", first_dims(*query, query->rank - 1));
+  op.require(is_floating(weights->dtype), "weights is {}, want a floating-point type", describe(*weights));
+  TensorView to = *query;
+  to.dims[to.rank - 2] = 1;
+  to.dims[to.rank - 1] = sparseCount;
+  op.result_like("sparse_indices", *sparseIndicesOut, to, DType::Int32);
+  Indexer w{*query, *key, *weights, tokens, sparseCount, sparseMode == 3, *sparseIndicesOut, {}};
+  if (returnValues) {
+    op.require(static_cast<bool>(sparseValuesOut), "sparse_values is null, which return_value needs");
+    op.result_like("sparse_values", *sparseValuesOut, to, query->dtype);
+    w.values = *sparseValuesOut;
+  } else if (sparseValuesOut) {
+    op.suggest(*sparseValuesOut, {0}, query->dtype);
+  }
+  if (sparseIndicesOut->empty()) return;
+  const int64_t keys =
+      key->numel() / std::max<int64_t>(1, key->dims[key->rank - 1] * std::max<int64_t>(1, tokens.batches));
+  op.flops(2 * query->numel() * keys);
+  op.work(query->numel() * keys / 8);
+  op.launch([w] { select_keys(w); });
+}
+
+}  // namespace updraft

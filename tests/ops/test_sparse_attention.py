@@ -1,0 +1,144 @@
+"""Sparse attention (DeepSeek-V3.2): which keys each query reads, and attention to these, by torch_npu's calls in every layout,
+against the same in float64."""
+import pytest
+import torch
+import torch_npu
+
+HEADS, SIZE, ROPE = 4, 32, 8
+
+
+class Batches:
+    """Queries and keys of several sequences, in a layout."""
+
+    def __init__(self, layout, queries, keys, dtype=torch.bfloat16, page=16):
+        torch.manual_seed(sum(keys))
+        self.queries, self.keys, self.dtype, self.layout = queries, keys, dtype, layout
+        # small whole numbers: scores are exact and differ
+        self.q = [torch.randint(-3, 4, (n, HEADS, SIZE)).to(dtype) for n in queries]
+        self.k = [torch.randint(-3, 4, (n, 1, SIZE)).to(dtype) for n in keys]
+        self.w = [torch.rand(n, HEADS).to(dtype) for n in queries]
+        self.q_rope, self.k_rope = ([torch.rand(len(x), x.shape[1], ROPE).to(dtype) for x in of] for of in (self.q, self.k))
+        self.page = page
+
+    def rows(self, parts):
+        """Of queries, in the layout of queries."""
+        if self.layout.startswith("TND"):
+            return torch.cat(parts).npu()
+        longest = max(self.queries)
+        return torch.stack([torch.cat([x, torch.full((longest - len(x), *x.shape[1:]), 7).to(x.dtype)]) for x in parts]).npu()
+
+    def cached(self, parts):
+        """Of keys, in the layout of keys."""
+        if self.layout == "TND":
+            return torch.cat(parts).npu()
+        if self.layout == "BSND":
+            longest = max(self.keys)
+            return torch.stack([torch.cat([x, torch.full((longest - len(x), *x.shape[1:]), 7).to(x.dtype)]) for x in parts]).npu()
+        pages = torch.full((20, self.page, *parts[0].shape[1:]), 7).to(self.dtype)
+        for x, numbers in zip(parts, self.table):
+            for i, row in enumerate(x):
+                pages[numbers[i // self.page], i % self.page] = row
+        return pages.npu()
+
+    @property
+    def table(self):
+        order = torch.randperm(20, generator=torch.Generator().manual_seed(5)).int()
+        return order[:len(self.keys) * 4].reshape(len(self.keys), 4)
+
+    def told(self, key_name):
+        packed, paged = self.layout.startswith("TND"), self.layout.endswith("PA_BSND")
+        q, k = torch.tensor(self.queries).int(), torch.tensor(self.keys).int()
+        return {"actual_seq_lengths_query": (q.cumsum(0).int() if packed else q).npu(),
+                f"actual_seq_lengths_{'key' if key_name == 'key' else 'kv'}": (k.cumsum(0).int() if self.layout == "TND" else k).npu(),
+                "layout_query": "TND" if packed else "BSND", f"layout_{key_name}": "PA_BSND" if paged else self.layout,
+                "block_table": self.table.npu() if paged else None}
+
+    def each(self, out):
+        """What belongs to the queries of each sequence, and what to none."""
+        out = out.cpu()
+        if self.layout.startswith("TND"):
+            return list(out.split(self.queries)), out[:0]
+        return [o[:n] for o, n in zip(out, self.queries)], torch.cat([o[n:] for o, n in zip(out, self.queries)])
+
+
+LAYOUTS = ["BSND", "TND", "PA_BSND", "TND+PA_BSND"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mode", [0, 3])
+def test_the_keys_that_weigh_most(layout, mode):
+    b = Batches(layout, [3, 1, 2], [40, 5, 17])
+    for count in (1, 4, 24):
+        asked = layout in ("BSND", "TND")
+        indices, values = torch_npu.npu_lightning_indexer(b.rows(b.q), b.cached(b.k), b.rows(b.w), sparse_count=count, sparse_mode=mode,
+                                                          return_value=asked, **b.told("key"))
+        found, others = b.each(indices)
+        assert (others == -1).all()
+        for n, (got, q, k, w) in enumerate(zip(found, b.q, b.k, b.w)):
+            score = (w.double()[..., None] * (q.double() @ k[:, 0].double().T).relu()).sum(1)
+            for i, row in enumerate(score):
+                seen = len(k) if mode == 0 else len(k) - len(q) + i + 1
+                kept = min(count, seen)
+                mine = got[i, 0]
+                assert (mine[kept:] == -1).all() and len(set(mine[:kept].tolist())) == kept and (mine[:kept] < seen).all()
+                torch.testing.assert_close(row[mine[:kept].long()], row[:seen].sort(descending=True).values[:kept], rtol=1e-6, atol=1e-5)
+                if asked:
+                    torch.testing.assert_close(b.each(values)[0][n][i, 0, :kept].double(), row[mine[:kept].long()], rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mode, block, rope", [(0, 1, True), (3, 1, True), (3, 4, False), (0, 8, True)])
+def test_attention_to_named_keys(layout, mode, block, rope):
+    b = Batches(layout, [3, 1, 2], [40, 5, 17])
+    g = torch.Generator().manual_seed(1)
+    named = []
+    for n, length in zip(b.queries, b.keys):
+        blocks = -(-length // block)
+        rows = torch.full((n, 1, 6), -1, dtype=torch.int32)
+        for row in rows:
+            count = int(torch.randint(1, min(6, blocks) + 1, (1,), generator=g))
+            row[0, :count] = torch.randperm(blocks, generator=g)[:count]
+        named.append(rows)
+    sums = layout in ("BSND", "TND")
+    scale, more = 0.1, {}
+    if rope:
+        more = dict(query_rope=b.rows(b.q_rope), key_rope=b.cached(b.k_rope))
+    indices = b.rows(named)
+    if not layout.startswith("TND"):
+        for row, n in zip(indices, b.queries):
+            row[n:] = -1
+    keys = b.cached(b.k)
+    out, top, total = torch_npu.npu_sparse_flash_attention(
+        b.rows(b.q), keys, keys, indices, scale, sparse_block_size=block, sparse_mode=mode, attention_mode=2, return_softmax_lse=sums,
+        **more, **b.told("kv"))
+    for n, (got, q, k, rows) in enumerate(zip(b.each(out)[0], b.q, b.k, named)):
+        q, k = q.double(), k[:, 0].double()
+        left, right = (torch.cat([q, b.q_rope[n].double()], -1), torch.cat([k, b.k_rope[n][:, 0].double()], -1)) if rope else (q, k)
+        for i in range(len(q)):
+            seen = len(k) if mode == 0 else len(k) - len(q) + i + 1
+            read = [s for x in rows[i, 0].tolist() if x >= 0 for s in range(x * block, min((x + 1) * block, len(k))) if s < seen]
+            if not read:
+                assert (got[i] == 0).all()
+                continue
+            score = left[i] @ right[read].T * scale
+            torch.testing.assert_close(got[i].double(), score.softmax(-1) @ k[read], rtol=2e-2, atol=2e-2)
+            if sums:
+                at = (0, sum(b.queries[:n]) + i) if layout == "TND" else (n, 0, i)
+                torch.testing.assert_close(top.cpu()[at].double(), score.amax(-1), rtol=1e-5, atol=1e-5)
+                torch.testing.assert_close(total.cpu()[at].double(), (score - score.amax(-1, keepdim=True)).exp().sum(-1), rtol=1e-4, atol=1e-5)
+
+
+def test_refusals():
+    b = Batches("BSND", [2], [9])
+    q, k, w = b.rows(b.q), b.cached(b.k), b.rows(b.w)
+    for wrong, text in ((dict(layout_query="SBND"), "layout_query is"), (dict(sparse_mode=1), "sparse_mode is 1"), (dict(pre_tokens=3), "pre_tokens is 3"),
+                        (dict(layout_key="PA_BSND"), "actual_seq_lengths_key is null"), (dict(layout_key="TND"), "key is")):
+        with pytest.raises(RuntimeError, match=text):
+            torch_npu.npu_lightning_indexer(q, k, w, **{**dict(sparse_count=2), **wrong})
+    with pytest.raises(RuntimeError, match="weights"):
+        torch_npu.npu_lightning_indexer(q, k, w[:, :1], sparse_count=2)
+    named = torch.zeros(1, 2, 1, 2, dtype=torch.int32).npu()
+    for wrong, text in ((dict(sparse_block_size=3), "sparse_block_size is 3"), (dict(attention_mode=1), "attention_mode is 1"),
+                        (dict(query_rope=q), "belong together")):
+        with pytest.raises(RuntimeError, match=text):
+            torch_npu.npu_sparse_flash_attention(q, k, k, named, 1.0, **wrong)
