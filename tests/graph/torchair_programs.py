@@ -381,9 +381,26 @@ def between_the_products_of_experts():
 
 
 @program
+def sparse_and_linear_attention():
+    def f(q, k, w, query, key, value, beta, state, gate, lengths, slots):
+        found, _ = torch_npu.npu_lightning_indexer(q, k, w, sparse_count=4)
+        out = torch_npu.npu_sparse_flash_attention(q + 1, k, k, found, 0.25, attention_mode=2)[0]
+        linear, after = torch_npu.npu_recurrent_gated_delta_rule_functional(
+            query, key, value, state * 2, beta=beta, scale=0.5, actual_seq_lengths=lengths, ssm_state_indices=slots, g=gate)
+        return [found + 1, out * 2, linear, after + 1]
+
+    torch.manual_seed(16)
+    given = [torch.randint(-3, 4, (2, 3, 4, 32)).half(), torch.randint(-3, 4, (2, 9, 1, 32)).half(), torch.rand(2, 3, 4).half(),
+             torch.randn(5, 2, 16).bfloat16(), torch.nn.functional.normalize(torch.randn(5, 2, 16), dim=-1).bfloat16(), torch.randn(5, 4, 8).bfloat16(),
+             torch.rand(5, 4).bfloat16(), torch.randn(6, 4, 8, 16).bfloat16(), -torch.rand(5, 4), torch.tensor([2, 3]).int(), torch.tensor([4, 1, 0, 5, 3]).int()]
+    given = [t.npu() for t in given]
+    return compiled(f)(*given), f(*given)
+
+
+@program
 def what_serving_asks_for():
-    """Adapters of low rank, causal convolutions, activations of eight bits, balanced experts, caches in lists: torch_npu's C functions of most are not
-    here, so that PyTorch on the CPU says what is wanted. What is given stays as it was."""
+    """Adapters of low rank, causal convolutions, activations of eight bits, balanced experts, caches in lists, as PyTorch on the CPU has them. What is
+    given stays as it was."""
     def f(y, x, b, at, a, signal, taps, ids, table, start, new, chosen, *caches):
         return [torch_npu.npu_batch_gather_matmul(y, x, b, at, weight_a=a, scale=1.0, y_offset=16), torch_npu.npu_masked_causal_conv1d(signal, taps),
                 *torch_npu.npu_gelu_quant(x),
