@@ -128,6 +128,14 @@ def attended(q, k, v, named, *others):
     return torch.einsum("bshn,bsnd->bshd", share, picked[1]), None, None
 
 
+def gating_grad(p, g, at, renorm, sigmoid, factor, eps):
+    with torch.enable_grad():
+        x = (p.logit() if sigmoid else p).clone().requires_grad_()
+        kept = (x.sigmoid() if sigmoid else x.softmax(-1)).gather(1, at.long())
+        y = kept * factor / (kept.sum(-1, keepdim=True) + eps if sigmoid or renorm else 1)
+        return torch.autograd.grad(y, x, g)
+
+
 def gelu_quant(x, smooth, shift, *others):
     return dynamic(F.gelu(x), smooth)
 
@@ -305,6 +313,8 @@ ROUTING = {
     "MoeTokenPermuteGrad": lambda g, sorted_, k, padded: g[sorted_.long()].reshape(-1, k, g.shape[1]).sum(1),
     "MoeTokenPermuteWithRoutingMap": mapped, "MoeTokenPermuteWithRoutingMapGrad": mapped_grad, "MoeTokenUnpermuteWithRoutingMap": unmapped,
     "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
+    "MoeGatingTopKBackward": gating_grad,
+    "GroupedMatmulAdd GroupedMatmulAddV2": lambda x, w, groups, y, *others: y + x.T @ w,
     "LightningIndexer": indexed, "SparseFlashAttention SparseFlashAttentionV2": attended,
     "RecurrentGatedDeltaRule": recurrent_rule, "ChunkGatedDeltaRule": chunk_rule, "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
     "TransposeBatchMatMul": lambda x1, x2, *others: (x1.transpose(0, 1) @ x2).transpose(0, 1),

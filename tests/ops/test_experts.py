@@ -396,3 +396,35 @@ def test_adapters_of_low_rank_in_eager_calls():
         if adapter >= 0:
             want[row, 2:4] += 0.5 * (wide[adapter, 0].double() @ (narrow[adapter, 0].double() @ x[row].double()))
     close(on, want)
+
+
+@pytest.mark.parametrize("norm, renorm", [(1, 0), (0, 0), (0, 1)])
+def test_gradient_of_gating(norm, renorm):
+    torch.manual_seed(7)
+    x = torch.randn(9, 12, dtype=torch.float64, requires_grad=True)
+    scores = x.sigmoid() if norm else x.softmax(-1)
+    kept, experts = scores.topk(4)
+    y = kept * 2.5 / (kept.sum(-1, keepdim=True) + 1e-20 if norm or renorm else 1)
+    g = torch.randn(9, 4)
+    y.backward(g.double())
+    for dtype, loose in ((torch.float32, 2e-5), (torch.bfloat16, 2e-2)):
+        got = torch_npu.npu_moe_gating_top_k_backward(scores.detach().float().npu(), g.to(dtype).npu(), experts.int().npu(), renorm=renorm, norm_type=norm,
+                                                      routed_scaling_factor=2.5)
+        close(got, x.grad, loose)
+
+
+def test_gradients_of_groups_are_added():
+    torch.manual_seed(9)
+    x, w, y = torch.randn(10, 6).bfloat16(), torch.randn(10, 4).bfloat16(), torch.randn(3, 6, 4)
+    ends = torch.tensor([3, 3, 8])
+    want = y.double().clone()
+    for n, (a, b) in enumerate(((0, 3), (3, 3), (3, 8))):
+        want[n] += x[a:b].double().T @ w[a:b].double()
+    on = y.npu()
+    torch_npu.npu_grouped_matmul_add_(on, x.npu(), w.npu(), ends.npu())
+    close(on, want)
+    flat = y.reshape(18, 4).npu()
+    torch_npu.npu_grouped_matmul_add_(flat, x.npu(), w.npu(), ends.npu())
+    close(flat, want.reshape(18, 4))
+    with pytest.raises(RuntimeError, match="want FLOAT"):
+        torch_npu.npu_grouped_matmul_add_(y.half().npu(), x.npu(), w.npu(), ends.npu())
