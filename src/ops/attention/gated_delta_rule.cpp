@@ -170,7 +170,7 @@ SAMPLE(aclnnChunkGatedDeltaRule,
        "query=f32[3,1,4] key=f32[3,1,4] value=f32[3,2,M] beta=f32[3,2] initialState=f32[1,2,M,4] "
        "actualSeqLengths=i32[1]:3..4 scaleValue=0.5 gOptional=f32[3,2] out=f32[3,2,M] finalState=f32[1,2,M,4]")
 ABOUT(aclnnChunkGatedDeltaRule, MixCube,
-      "Linear attention by the gated delta rule over whole sequences; finalState has the matrices after them",
+      "Linear attention by the gated delta rule over whole sequences; finalState: the matrices behind them",
       "门控 delta 规则的线性注意力（整段序列），finalState 为各序列末状态")
 ACLNN(aclnnChunkGatedDeltaRule, (In, query), (In, key), (In, value), (In, beta), (In, initialState),
       (In, actualSeqLengths), (Float, scaleValue), (OptIn, gOptional), (Out, out), (Out, finalState)) {
