@@ -150,7 +150,8 @@ def microsoft_cases():
     rng = np.random.default_rng(0)
     f = lambda *shape: rng.standard_normal(shape).astype(np.float32) * 0.5
     u8 = lambda *shape: rng.integers(0, 256, shape).astype(np.uint8)
-    s8 = lambda *shape: rng.integers(-128, 128, shape).astype(np.int8)
+    # Of seven bits: with eight, onnxruntime's own products saturate on CPUs with AVX2 and no VNNI (0.6 off in float64's terms).
+    s7 = lambda *shape: rng.integers(-64, 64, shape).astype(np.int8)
     one = lambda v, t=np.float32: np.array(v, t)
     U8, F, I32 = TensorProto.UINT8, TensorProto.FLOAT, TensorProto.INT32
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
@@ -181,8 +182,8 @@ def microsoft_cases():
     yield "QLinearGlobalAveragePool", {}, dict(x=u8(1, 2, 4, 4), xs=one(0.05), xz=one(120, np.uint8), ys=one(0.01), yz=one(128, np.uint8)), [("y", U8)]
     yield "QLinearConcat", {"axis": 1}, dict(ys=one(0.1), yz=one(10, np.uint8), x=u8(2, 3), xs=one(0.1), xz=one(5, np.uint8), w=u8(2, 2),
                                              ws=one(0.05), wz=one(0, np.uint8)), [("y", U8)]
-    yield "DynamicQuantizeMatMul", {}, dict(x=f(3, 8), w=s8(8, 4), ws=one(0.02), wz=one(3, np.int8), b=f(4)), [("y", F)]
-    yield "MatMulIntegerToFloat", {}, dict(x=u8(3, 8), w=s8(8, 4), xs=one(0.02), ws=one(0.03), xz=one(128, np.uint8), wz=one(0, np.int8)), [("y", F)]
+    yield "DynamicQuantizeMatMul", {}, dict(x=f(3, 8), w=s7(8, 4), ws=one(0.02), wz=one(3, np.int8), b=f(4)), [("y", F)]
+    yield "MatMulIntegerToFloat", {}, dict(x=u8(3, 8), w=s7(8, 4), xs=one(0.02), ws=one(0.03), xz=one(128, np.uint8), wz=one(0, np.int8)), [("y", F)]
     yield "DequantizeLinear", {"axis": 1}, dict(x=u8(3, 4), s=np.abs(f(4)) + 0.1, z=u8(4)), [("y", F)]
 
 
