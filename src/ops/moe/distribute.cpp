@@ -9,6 +9,13 @@ void refuse(const Op& op, const char* name, bool given) {
   op.require(!given, "{} is given, which is not supported: leave it out", name);
 }
 
+const char* side_by_side(const TensorView& v, std::vector<char>& own) {
+  if (v.is_contiguous()) return v.as<char>();
+  own.resize(static_cast<size_t>(v.numel()) * size_of(v.dtype));
+  copy_elements(TensorView::contiguous(own.data(), v.dtype, v.dims, v.rank), v);
+  return own.data();
+}
+
 Blocks::Blocks(const Op& op, const Deployment& deployment, const TensorView& expert_ids, const TensorView& active,
                int64_t row_bytes_, int64_t head_bytes_)
     : d(deployment), row_bytes(row_bytes_), head_bytes(head_bytes_) {

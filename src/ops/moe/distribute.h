@@ -57,6 +57,9 @@ struct Blocks {
   int64_t arriving() const;
 };
 
+/// The elements of v side by side: where they lie, or copied to `own`.
+const char* side_by_side(const TensorView& v, std::vector<char>& own);
+
 struct Dispatch {
   Deployment d;
   TensorView x, expert_ids;

@@ -32,14 +32,7 @@ struct Plan {
     const std::vector<int64_t> ends = integers_of(what.ep_send_counts);
     const TensorView& x = what.expand_x;
     std::vector<char> own;
-    const char* from = nullptr;
-    if (x.is_contiguous()) {
-      from = x.as<char>();
-    } else {
-      own.resize(static_cast<size_t>(x.numel()) * size_of(x.dtype));
-      copy_elements(TensorView::contiguous(own.data(), x.dtype, x.dims, x.rank), x);
-      from = own.data();
-    }
+    const char* const from = side_by_side(x, own);
     std::vector<int64_t> filled(static_cast<size_t>(d.ranks));
     int64_t begin = 0;
     for (int64_t e = 0; e < d.experts_of(d.rank); ++e) {

@@ -19,14 +19,6 @@ struct Tail {
   float scale = 0, expert_scale = 0;
 };
 
-/// The elements side by side: where they lie, or in `own`.
-const char* side_by_side(const TensorView& v, std::vector<char>& own) {
-  if (v.is_contiguous()) return v.as<char>();
-  own.resize(static_cast<size_t>(v.numel()) * size_of(v.dtype));
-  copy_elements(TensorView::contiguous(own.data(), v.dtype, v.dims, v.rank), v);
-  return own.data();
-}
-
 /// The first n of the elements of a vector, or rows of a matrix.
 TensorView first(const TensorView& v, int64_t n) {
   TensorView part = v;
