@@ -25,6 +25,14 @@ void write_all(const TensorView& to, const std::vector<T>& x) {
     copy_elements(to, TensorView::contiguous(const_cast<T*>(x.data()), DTypeOf<T>::value, to.dims, to.rank));
 }
 
+/// The elements of v in row-major order, side by side: where they lie, or copied to `own`.
+inline const char* side_by_side(const TensorView& v, std::vector<char>& own) {
+  if (v.is_contiguous()) return v.as<char>();
+  own.resize(static_cast<size_t>(v.numel()) * size_of(v.dtype));
+  copy_elements(TensorView::contiguous(own.data(), v.dtype, v.dims, v.rank), v);
+  return own.data();
+}
+
 /// Whether an input that may be absent is there: kept in a plan as a view, which has no memory while shapes are
 /// inferred.
 inline bool given(const TensorView& v) { return v.dtype != DType::Undefined; }

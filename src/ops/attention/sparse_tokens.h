@@ -74,13 +74,8 @@ struct Matrix {
   TensorView view;
   Matrix() = default;
   Matrix(const TensorView& v, int64_t columns) {
-    TensorView flat = v;
-    if (!v.is_contiguous()) {
-      own.resize(static_cast<size_t>(v.numel()) * size_of(v.dtype));
-      flat = TensorView::contiguous(own.data(), v.dtype, v.dims, v.rank);
-      copy_elements(flat, v);
-    }
-    view = reshape(flat, {v.numel() / columns, columns});
+    const int64_t dims[] = {v.numel() / columns, columns};
+    view = TensorView::contiguous(const_cast<char*>(side_by_side(v, own)), v.dtype, dims, 2);
   }
   /// Row i in FLOAT.
   void read(int64_t i, float* to) const { gather_to(to, DType::Float, select(view, 0, i)); }

@@ -9,13 +9,6 @@ void refuse(const Op& op, const char* name, bool given) {
   op.require(!given, "{} is given, which is not supported: leave it out", name);
 }
 
-const char* side_by_side(const TensorView& v, std::vector<char>& own) {
-  if (v.is_contiguous()) return v.as<char>();
-  own.resize(static_cast<size_t>(v.numel()) * size_of(v.dtype));
-  copy_elements(TensorView::contiguous(own.data(), v.dtype, v.dims, v.rank), v);
-  return own.data();
-}
-
 Blocks::Blocks(const Op& op, const Deployment& deployment, const TensorView& expert_ids, const TensorView& active,
                int64_t row_bytes_, int64_t head_bytes_)
     : d(deployment), row_bytes(row_bytes_), head_bytes(head_bytes_) {
@@ -89,6 +82,15 @@ std::vector<std::vector<Row>> Blocks::routed(const TensorView& expert_ids, const
     std::ranges::stable_sort(block, {}, &Row::expert);
   }
   return to;
+}
+
+BlockExchange::BlockExchange(const Blocks& b) : blocks(b), exchange_(std::make_shared<Exchange>()) {
+  exchange_->group = b.d.group;
+  exchange_->ranks = b.d.ranks;
+  exchange_->rank = b.d.rank;
+  send_ = exchange_->place(b.bytes() * b.d.ranks, DType::Int8);
+  receive_ = exchange_->place(b.bytes() * b.d.ranks, DType::Int8);
+  exchange_->transfers = {{Transfer::Kind::AllToAll, DType::Int8, b.bytes(), send_, receive_}};
 }
 
 }  // namespace updraft::moe_distribute

@@ -4,8 +4,10 @@
 // parts. Facts: op-plugin's pages and tests of npu_moe_distribute_dispatch(_v2) and npu_moe_distribute_combine(_v2).
 // A card's limits (16 ranks and more on A2, hidden sizes, HCCL_BUFFSIZE) are not limits here.
 #pragma once
+#include <memory>
 #include <vector>
 
+#include "ops/exchange.h"
 #include "ops/gathered.h"
 #include "ops/op.h"
 
@@ -57,8 +59,30 @@ struct Blocks {
   int64_t arriving() const;
 };
 
-/// The elements of v side by side: where they lie, or copied to `own`.
-const char* side_by_side(const TensorView& v, std::vector<char>& own);
+/// One exchange of all blocks. Plans that derive from it are copied into the works before and behind it.
+class BlockExchange {
+ public:
+  explicit BlockExchange(const Blocks& blocks);
+  /// Where the block for, or of, a rank lies while the works run.
+  char* to_send(int64_t rank) const { return block(send_, rank); }
+  char* received(int64_t rank) const { return block(receive_, rank); }
+  /// Row i behind the head of a block.
+  char* row(char* block, int64_t i) const { return block + blocks.head_bytes + i * blocks.row_bytes; }
+  /// Launches plan.pack(), the exchange and plan.unpack(), one behind the other.
+  template <class Plan>
+  static void launch(Op& op, const Plan& plan) {
+    op.launch(BetweenRanks{plan.exchange_, [plan] { plan.pack(); }, [plan] { plan.unpack(); }});
+  }
+
+  Blocks blocks;
+
+ private:
+  char* block(const Transfer::Side& side, int64_t rank) const {
+    return exchange_->view(side, DType::Int8, {blocks.bytes() * blocks.d.ranks}).as<char>() + rank * blocks.bytes();
+  }
+  std::shared_ptr<Exchange> exchange_;
+  Transfer::Side send_, receive_;
+};
 
 struct Dispatch {
   Deployment d;

@@ -3,7 +3,6 @@
 
 #include "base/parallel.h"
 #include "kernels/row_norm.h"
-#include "ops/exchange.h"
 #include "ops/moe/distribute.h"
 #include "tensor/view_algebra.h"
 
@@ -14,17 +13,9 @@ namespace {
 /// Sums in float, rounded once: where they go, or what is done with them.
 using Finish = std::function<void(std::vector<float>& sums, int64_t tokens, int64_t h)>;
 
-struct Plan {
+struct Plan : BlockExchange {
   Combine what;
-  Blocks blocks;
-  Exchange* exchange;
-  Transfer::Side send, receive;
   Finish finish;
-
-  char* block(const Transfer::Side& side, int64_t rank) const {
-    const int64_t all = blocks.bytes() * blocks.d.ranks;
-    return exchange->view(side, DType::Int8, {all}).as<char>() + rank * blocks.bytes();
-  }
 
   /// ep_send_counts has for each expert here, and each rank, where its rows end.
   void pack() const {
@@ -44,7 +35,7 @@ struct Plan {
               fmt::format("ep_send_counts has {} after {}: want sums that do not fall, of at most {} rows for each "
                           "rank and {} of expand_x, as dispatch gave them",
                           end, begin, blocks.rows, x.dims[0]));
-        std::memcpy(block(send, r) + at * blocks.row_bytes, from + begin * blocks.row_bytes,
+        std::memcpy(row(to_send(r), at), from + begin * blocks.row_bytes,
                     static_cast<size_t>((end - begin) * blocks.row_bytes));
         at += end - begin;
         begin = end;
@@ -63,8 +54,7 @@ struct Plan {
       const std::vector<Row>& rows = sent[static_cast<size_t>(r)];
       for (size_t i = 0; i < rows.size(); ++i) {
         const int64_t slot = rows[i].choice >= 0 ? rows[i].choice : choices + r / d.copies_of_shared();
-        row_of[static_cast<size_t>(rows[i].token * slots + slot)] =
-            block(receive, r) + static_cast<int64_t>(i) * blocks.row_bytes;
+        row_of[static_cast<size_t>(rows[i].token * slots + slot)] = row(received(r), static_cast<int64_t>(i));
       }
     }
     const std::vector<float> weights = floats_of(what.expert_scales);
@@ -149,16 +139,8 @@ void plan(Op& op, const Combine& what, Finish finish) {
                describe(what.alpha1), describe(what.alpha2));
     require_of(op, "const_expert_v", what.v, x.dtype, {d.const_experts, h});
   }
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = d.group;
-  exchange->ranks = d.ranks;
-  exchange->rank = d.rank;
-  const int64_t all = b.bytes() * d.ranks;
-  Plan plan{
-      what, b, exchange.get(), exchange->place(all, DType::Int8), exchange->place(all, DType::Int8), std::move(finish)};
-  exchange->transfers = {{Transfer::Kind::AllToAll, DType::Int8, b.bytes(), plan.send, plan.receive}};
   op.work((x.dims[0] + b.tokens * b.choices) * h);
-  op.launch(BetweenRanks{std::move(exchange), [plan] { plan.pack(); }, [plan] { plan.unpack(); }});
+  BlockExchange::launch(op, Plan{BlockExchange(b), what, std::move(finish)});
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "base/parallel.h"
-#include "ops/exchange.h"
 #include "ops/moe/distribute.h"
 #include "ops/quantize/numbers.h"
 
@@ -26,22 +25,12 @@ TensorView first(const TensorView& v, int64_t n) {
   return part;
 }
 
-struct Plan {
+struct Plan : BlockExchange {
   Dispatch what;
-  Blocks blocks;
-  Exchange* exchange;
-  Transfer::Side send, receive;
   TensorView expand_x, dynamic_scales, expand_idx, expert_token_nums, ep_recv_counts, tp_recv_counts, expand_scales;
 
   bool quantised() const { return what.quant_mode != 0; }
   int64_t width() const { return blocks.row_bytes - static_cast<int64_t>(sizeof(Tail)); }
-  char* block(const Transfer::Side& side, int64_t rank) const {
-    const int64_t all = blocks.bytes() * blocks.d.ranks;
-    return exchange->view(side, DType::Int8, {all}).as<char>() + rank * blocks.bytes();
-  }
-  char* row(const Transfer::Side& side, int64_t rank, int64_t i) const {
-    return block(side, rank) + blocks.head_bytes + i * blocks.row_bytes;
-  }
 
   /// A block: how many rows each expert of its rank gets, then the rows.
   void pack() const {
@@ -62,14 +51,14 @@ struct Plan {
         if (row.choice >= 0) index[static_cast<size_t>(row.token * blocks.choices + row.choice)] = n;
         ++n;
       }
-      std::memcpy(block(send, r), counts.data(), counts.size() * sizeof(int32_t));
+      std::memcpy(to_send(r), counts.data(), counts.size() * sizeof(int32_t));
       parallel_for(static_cast<int64_t>(rows.size()), std::max<int64_t>(1, 32768 / std::max<int64_t>(h, 1)),
                    [&](int64_t begin, int64_t end) {
                      std::vector<float> values(static_cast<size_t>(quantised() ? h : 0));
                      for (int64_t i = begin; i < end; ++i) {
                        const Row& from = rows[static_cast<size_t>(i)];
                        Tail tail;
-                       char* const at = row(send, r, i);
+                       char* const at = row(to_send(r), i);
                        if (quantised()) {
                          const int64_t expert = d.is_shared(r) ? r / d.copies_of_shared()
                                                                : (d.shared_ranks ? d.shared_experts : 0) +
@@ -109,7 +98,7 @@ struct Plan {
     for (int64_t e = 0; e < experts; ++e) {
       for (int64_t r = 0; r < d.ranks; ++r) {
         int32_t n;
-        std::memcpy(&n, block(receive, r) + e * static_cast<int64_t>(sizeof n), sizeof n);
+        std::memcpy(&n, received(r) + e * static_cast<int64_t>(sizeof n), sizeof n);
         int64_t& at = next[static_cast<size_t>(r)];
         if (n < 0 || at + n > blocks.rows)
           fail_kernel(fmt::format("rank {} sends {} rows after {}, at most {}: ranks call with other arguments", r, n,
@@ -129,7 +118,7 @@ struct Plan {
       for (int64_t i = begin; i < end; ++i) {
         const Run& run = runs[static_cast<size_t>(i)];
         for (int64_t n = 0; n < run.count; ++n) {
-          const char* const from = row(receive, run.from, run.row + n);
+          const char* const from = row(received(run.from), run.row + n);
           Tail tail;
           std::memcpy(to + (run.at + n) * width(), from, static_cast<size_t>(width()));
           std::memcpy(&tail, from + width(), sizeof tail);
@@ -212,25 +201,17 @@ void plan_dispatch(Op& op, const Dispatch& what, const Dispatched& to, bool long
     require_room(op, "expand_scales", v, out.dims[0], DType::Float);
   if (const TensorView v = view_of(to.tp_recv_counts); given(v)) require_room(op, "tp_recv_counts", v, 1, DType::Int32);
 
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = d.group;
-  exchange->ranks = d.ranks;
-  exchange->rank = d.rank;
-  Plan plan{what,
-            b,
-            exchange.get(),
-            exchange->place(b.bytes() * d.ranks, DType::Int8),
-            exchange->place(b.bytes() * d.ranks, DType::Int8),
-            *to.expand_x,
-            view_of(to.dynamic_scales),
-            *to.expand_idx,
-            *to.expert_token_nums,
-            *to.ep_recv_counts,
-            view_of(to.tp_recv_counts),
-            view_of(to.expand_scales)};
-  exchange->transfers = {{Transfer::Kind::AllToAll, DType::Int8, b.bytes(), plan.send, plan.receive}};
+  const Plan plan{BlockExchange(b),
+                  what,
+                  *to.expand_x,
+                  view_of(to.dynamic_scales),
+                  *to.expand_idx,
+                  *to.expert_token_nums,
+                  *to.ep_recv_counts,
+                  view_of(to.tp_recv_counts),
+                  view_of(to.expand_scales)};
   op.work((index + rows) * h);
-  op.launch(BetweenRanks{std::move(exchange), [plan] { plan.pack(); }, [plan] { plan.unpack(); }});
+  BlockExchange::launch(op, plan);
 }
 
 }  // namespace moe_distribute

@@ -437,5 +437,8 @@ IR_OP(DeformableConv2D, DeformableConv2D, (In, x), (In, filter), (In, offsets), 
   call(op, "aclnnConvolution", points, ViewOf(with, *filter.handle), bias, size, Dims{0, 0}, Dims{1, 1}, false,
        Dims{0, 0}, groups, layout.first(*y), kAllowReduced);
 }
+IR_OP(MaskedCausalConv1d, aclnnMaskedCausalConv1d, (In, input), (In, weight), (OptIn, mask), (Out, output)) {
+  call(op, "aclnnMaskedCausalConv1d", input, weight, mask, output);
+}
 
 }  // namespace updraft
