@@ -1,6 +1,8 @@
 // Operations between ranks that are part of operators (ops/exchange.h).
 #include "ops/exchange.h"
 
+#include <numeric>
+
 #include "base/boundary.h"
 #include "device/stream.h"
 #include "hccl/api.h"
@@ -9,6 +11,13 @@
 
 namespace updraft {
 namespace {
+
+/// Where parts begin that lie one behind the other.
+std::vector<uint64_t> begins(const std::vector<uint64_t>& counts) {
+  std::vector<uint64_t> at(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), at.begin(), uint64_t{0});
+  return at;
+}
 
 void run(const Exchange& exchange, Stream& stream) {
   void* const comm = communicator_of_group(exchange.group, stream.device());
@@ -35,6 +44,12 @@ void run(const Exchange& exchange, Stream& stream) {
       case Transfer::Kind::AllToAll:
         failed = HcclAlltoAll(send, count, type, receive, count, type, comm, &stream);
         break;
+      case Transfer::Kind::AllToAllV: {
+        const std::vector<uint64_t> from = begins(t.send_counts), to = begins(t.receive_counts);
+        failed = HcclAlltoAllV(send, t.send_counts.data(), from.data(), type, receive, t.receive_counts.data(),
+                               to.data(), type, comm, &stream);
+        break;
+      }
     }
     if (failed) throw Error(code::kRtCommunication, "{}", take_error_text());
   }

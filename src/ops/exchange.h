@@ -21,7 +21,7 @@ struct OpInfo;
 
 /// One operation. Both sides are contiguous.
 struct Transfer {
-  enum class Kind : uint8_t { AllReduceSum, AllGather, ReduceScatterSum, AllToAll };
+  enum class Kind : uint8_t { AllReduceSum, AllGather, ReduceScatterSum, AllToAll, AllToAllV };
   /// One side: memory of the client as it sees it, or (null) a place in the operator's block.
   struct Side {
     void* data = nullptr;
@@ -29,9 +29,12 @@ struct Transfer {
   };
   Kind kind;
   DType dtype;
-  /// Elements of what one rank gives (AllGather) or gets (AllReduce, ReduceScatter), or gets from each (AllToAll).
+  /// Elements of what one rank gives (AllGather) or gets (AllReduce, ReduceScatter), or gets from each (AllToAll);
+  /// not of AllToAllV.
   int64_t count;
   Side send, receive;
+  /// AllToAllV: elements for and from each rank, which lie in the order of the ranks.
+  std::vector<uint64_t> send_counts{}, receive_counts{};
 };
 
 struct Exchange {

@@ -159,6 +159,33 @@ def experts_on_ranks():
     return sum(got, []), sum(want, [])
 
 
+@program
+def products_with_exchanges():
+    """Products of rows to which all ranks give, products whose columns go to all, and those of experts both ways."""
+    group = dist.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(dist.get_rank())
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    counts = [[2, 0, 1, 3], [1, 4, 0, 2]]  # rows of each rank for each of four experts, two on a rank
+    send, receive = counts[rank], [counts[r][2 * rank + e] for r in range(ranks) for e in range(2)]
+
+    def f(x, w, bias, tokens, experts, extra):
+        product, rows = torch_npu.npu_all_to_all_matmul(x * 2, w, group, ranks, bias=bias, comm_mode="ai_cpu")
+        alone, _ = torch_npu.npu_all_to_all_matmul(x, w, group, ranks, all2all_out_flag=False, comm_mode="ai_cpu")
+        columns = torch_npu.npu_matmul_all_to_all(x, extra, group, ranks, comm_mode="ai_cpu")
+        made, other, sorted_ = torch_npu.npu_alltoallv_gmm(tokens + 1, experts, group, ranks, send, receive, mm_x=x, mm_weight=extra,
+                                                           permute_out_flag=True, comm_mode="ai_cpu")
+        back, _ = torch_npu.npu_gmm_alltoallv(made, experts, group, ranks, receive, send, trans_gmm_weight=True, comm_mode="ai_cpu")
+        return [product + 1, rows, alone, columns * 2, made, other, sorted_, back - 1]
+
+    x, w, bias = own(4, 32).half(), own(64, 16).half(), own(16).half()
+    got, want = both(f, x, w, bias, own(sum(send), 32).half(), own(2, 32, 6).half(), own(32, 8).half())
+    mine = torch.cat([part[2 * rank:2 * rank + 2] for part in rows_of_ranks(x).split(4)], 1)
+    for one in (*got, *want):  # of some, said once more by torch
+        assert torch.equal(one[1].float(), 2 * mine) and one[3].shape == (8, 4) and one[7].shape == (sum(send), 32)
+        true = 2 * mine @ w.float() + bias.float() + 1
+        assert (one[0].float() - true).abs().max() <= 0.02 * true.abs().max()
+    return sum(got, []), sum(want, [])
+
+
 def rows_of_ranks(x):
     all_rows = [torch.empty_like(x, dtype=torch.float32) for _ in range(dist.get_world_size())]
     dist.all_gather(all_rows, x.float())

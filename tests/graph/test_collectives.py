@@ -11,7 +11,7 @@ import pytest
 
 RANKS = 2
 NAMES = ["all_reduce", "all_reduce_twice_of_the_largest", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "products_between_ranks",
-         "second_forms_of_products_between_ranks", "experts_on_ranks", "data_parallel_training", "parts_of_other_sizes"]
+         "second_forms_of_products_between_ranks", "experts_on_ranks", "products_with_exchanges", "data_parallel_training", "parts_of_other_sizes"]
 
 
 @pytest.fixture(scope="module")

@@ -301,6 +301,30 @@ def rope(at, q, k, table, sections, size, halves, *mode):
     return out
 
 
+def grads(f, g, *inputs):
+    with torch.enable_grad():
+        on = [x.clone().requires_grad_() for x in inputs]
+        return torch.autograd.grad(f(*on), on, g)
+
+
+def compressed(x, weight, ends, block, stride):
+    """Windows of each batch, weighed by place and head."""
+    out, begin = [], 0
+    for end in ends or [len(x)]:
+        out += [(x[at:at + block] * weight[..., None]).sum(0) for at in range(begin, end - block + 1, stride)]
+        begin = end
+    return torch.stack(out)
+
+
+def normal(x, gamma, eps):
+    rstd = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+    return x * rstd * gamma, rstd
+
+
+def whole(x, scale, offset):
+    return (x * scale + offset).round().clamp(-128, 127).to(I8)
+
+
 ROUTING = {
     "GroupedMatmulV4 GroupedMatmulV5": lambda x, w, *others: ([a @ b for a, b in zip(x, w)],),
     "IncreFlashAttentionV4": lambda q, k, v, shift, mask, lengths, *others: inferred(q, k[0], v[0], lengths)[0],
@@ -317,6 +341,13 @@ ROUTING = {
     "GroupedMatmulAdd GroupedMatmulAddV2": lambda x, w, groups, y, *others: y + x.T @ w,
     "LightningIndexer": indexed, "SparseFlashAttention SparseFlashAttentionV2": attended,
     "RecurrentGatedDeltaRule": recurrent_rule, "ChunkGatedDeltaRule": chunk_rule, "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
+    "MaskedCausalConv1dBackward": lambda g, x, w, mask: grads(lambda a, b: causal(a, b, mask), g, x, w),
+    "NsaCompress": lambda x, w, ends, layout, *sizes: compressed(x, w, ends, *sizes[:2]),
+    "NsaCompressGrad": lambda g, x, w, ends, block, stride, *others: grads(lambda a, b: compressed(a, b, ends, block, stride), g, x, w),
+    "RmsNormQuant": lambda x, gamma, beta, scale, offset, eps: whole(normal(x, gamma, eps)[0] * 1 + beta, scale, offset),
+    "RmsNormQuantV3": lambda x, gamma, scale, offset, beta, eps, divide, *others: (
+        whole(normal(x, gamma, eps)[0] + beta, 1 / scale if divide else scale, offset), normal(x, gamma, eps)[1]),
+    "RotaryPositionEmbeddingV2": lambda x, cos, sin, mode, by: cos * x + sin * (x @ by),
     "TransposeBatchMatMul": lambda x1, x2, *others: (x1.transpose(0, 1) @ x2).transpose(0, 1),
     "DynamicBlockQuant": lambda x, *others: (dynamic(x, None)[0], dynamic(x, None)[1][:, None]),
     "MoeGatingTopKSoftmax": gating_softmax, "MoeGatingTopKSoftmaxV2": gating_softmax_v2, "MoeGatingTopK": gating,

@@ -287,6 +287,25 @@ def test_rotary_tables(interleaved, dtype, shape, table):
             close(a, leaf.grad, dtype, name)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_rotary_by_a_matrix(dtype):
+    """npu_rotary_mul with a matrix that says what is turned: halves and neighbours, as without, and three parts at once."""
+    torch.manual_seed(5)
+    x, cos, sin = (torch.randn(s).to(dtype) for s in ((2, 3, 5, 24), (1, 1, 5, 24), (1, 1, 5, 24)))
+    half = torch.zeros(24, 24)
+    half[:12, 12:], half[12:, :12] = torch.eye(12), -torch.eye(12)
+    pairs = torch.block_diag(*[torch.tensor([[0.0, 1], [-1, 0]])] * 12)
+    thirds = torch.block_diag(*[torch.roll(torch.eye(8), 4, 0)] * 3)
+    for matrix, mode in ((half, "half"), (pairs, "interleave"), (thirds, "half")):
+        got = torch_npu.npu_rotary_mul(x.npu(), cos.npu(), sin.npu(), mode, matrix.to(dtype).npu())
+        want = x.double() * cos.double() + (x.double() @ matrix.double()) * sin.double()
+        close(got, want, dtype, mode)
+        if matrix is not thirds:
+            torch.testing.assert_close(got, torch_npu.npu_rotary_mul(x.npu(), cos.npu(), sin.npu(), mode), rtol=1e-2, atol=1e-2)
+    with pytest.raises(RuntimeError, match="rotate"):
+        torch_npu.npu_rotary_mul(x.npu(), cos.npu(), sin.npu(), "half", half[:6].to(dtype).npu())
+
+
 def test_masked_softmax():
     torch.manual_seed(9)
     x, mask = torch.randn(2, 3, 32, 37), torch.rand(2, 3, 32, 37) > 0.6

@@ -1,4 +1,4 @@
-"""Linear attention by the gated delta rule (Qwen3-Next), by torch_npu's calls against the recurrence in float64."""
+"""Linear attention by the gated delta rule (Qwen3-Next), and the convolution in front of it, by torch_npu's calls against float64."""
 import pytest
 import torch
 import torch_npu
@@ -78,3 +78,26 @@ def test_refusals():
                                                                                ssm_state_indices=slots, g=g), **wrong})
     with pytest.raises(RuntimeError, match="state is"):
         torch_npu.npu_chunk_gated_delta_rule(q, k, v, beta=beta, initial_state=state[..., :3].contiguous(), actual_seq_lengths=lengths, scale=1.0)
+
+
+@pytest.mark.parametrize("dtype, loose", [(torch.float32, 1e-5), (torch.bfloat16, 2e-2), (torch.float16, 4e-3)])
+@pytest.mark.parametrize("steps", [1, 2, 37])
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradients_of_a_causal_convolution(dtype, loose, steps, masked):
+    torch.manual_seed(steps)
+    x, w, g = torch.randn(steps, 2, 24).to(dtype), torch.randn(3, 24).to(dtype), torch.randn(steps, 2, 24).to(dtype)
+    mask = torch.rand(2, steps) > 0.3 if masked else None
+
+    def convolved(v, taps):
+        padded = torch.cat([v.new_zeros(2, *v.shape[1:]), v])
+        y = sum(taps[i] * padded[i:i + steps] for i in range(3))
+        return y if mask is None else y * mask.t()[..., None]
+
+    on = [t.double().requires_grad_() for t in (x, w)]
+    want = convolved(*on)
+    want.backward(g.double())
+    there = [t.npu().requires_grad_() for t in (x, w)]
+    got = torch_npu.npu_masked_causal_conv1d(*there, mask=None if mask is None else mask.npu())
+    got.backward(g.npu())
+    for a, b in ((got.detach(), want.detach()), (there[0].grad, on[0].grad), (there[1].grad, on[1].grad)):
+        torch.testing.assert_close(a.cpu().double(), b, rtol=loose, atol=loose * max(1.0, b.abs().max().item()))

@@ -634,6 +634,8 @@ turned = lambda v, c, s: v * c + torch.cat([-v[..., 2:], v[..., :2]], -1) * s  #
 angles = r(1, 1, 3, 4), r(1, 1, 3, 4, low=-1.0)
 case("RotaryMul", heads, *angles, want=turned)
 case("RotaryPositionEmbedding", heads, *angles, None, want=lambda v, c, s, t: turned(v, c, s))
+swap = torch.eye(4).roll(1, 0)
+case("RotaryPositionEmbedding", heads, *angles, swap, want=lambda v, c, s, t: v * c + (v @ t) * s)
 case("RotaryMulGrad", heads, *angles, heads * 0.3, want=lambda v, c, s, g: gradient(turned, v, c, s, by=g))
 case("Pdist", x, want=F.pdist)
 square = r(2, 3, 3) + 4 * torch.eye(3)
@@ -759,7 +761,7 @@ def test_refusals_name_the_attribute():
 # Run by several ranks (tests/unit/graph/collective_nodes_test.cpp, tests/graph/test_collectives.py), by torch.compile
 # (tests/graph/torchair_programs.py, attention grouped_products and training_of_attention), in offline models (tests/graph/test_aipp.py), and by
 # data sets of MindSpore (tests/mindspore/test_graph_engine.py), and by torch.unique (tests/ops/test_index.py).
-ELSEWHERE = {"Assert", "AddRmsNormDynamicQuant", "AllGatherMatmul", "AllGatherMatmulV2", "MatmulAllReduce", "MatmulReduceScatter", "MatmulReduceScatterV2", "HcomAllGatherV", "HcomReduceScatterV",
+ELSEWHERE = {"Assert", "AddRmsNormDynamicQuant", "AllGatherMatmul", "AllGatherMatmulV2", "AlltoAllMatmul", "AlltoAllvGroupedMatMul", "GroupedMatMulAlltoAllv", "MatmulAlltoAll", "MatmulAllReduce", "MatmulReduceScatter", "MatmulReduceScatterV2", "HcomAllGatherV", "HcomReduceScatterV",
              "AttentionUpdate", "AttentionWorkerCombine", "Cmo", "FfnWorkerBatching", "GroupedMatmulFinalizeRouting", "GroupedMatmulSwigluQuantV2", "MlaProlog", "MlaPrologV2", "MlaPrologV3", "Aipp", "DynamicQuantV2", "ForeachACos", "ForeachASin", "ForeachATan", "GetNext", "GroupQuant", "GroupedMatmul", "HcomAllGather", "HcomAllReduce", "HcomAllToAll", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
              "HcomSend", "InitData", "MoeFinalizeRoutingV2", "DistributeBarrier", "MoeDistributeCombine", "MoeDistributeCombineAddRmsNorm",
              "MoeDistributeCombineV2", "MoeDistributeDispatch", "MoeDistributeDispatchV2",

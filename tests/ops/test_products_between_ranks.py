@@ -67,6 +67,39 @@ def test_whole_numbers(group):
     close(out, real.double() @ ((w + shift).double() * scale.half().double()).half().double())
 
 
+@pytest.mark.parametrize("form", ["", "V2"])
+def test_with_exchanges(group, form):
+    torch.manual_seed(2)
+    x, w, bias = halves(4, 16), halves(16, 8), halves(8)
+    on, mode, want = [t.npu() for t in (x, w, bias)], ("ai_cpu",) if form else (), x.double() @ w.double() + bias.double()
+    out, rows = torch.empty(4, 8, dtype=torch.half).npu(), torch.empty(4, 16, dtype=torch.half).npu()
+    call("aclnnAlltoAllMatmul" + form, *on, [-2, -1], group, *mode, False, False, out, rows)
+    close(out, want)
+    assert torch.equal(rows.cpu(), x)
+    call("aclnnMatmulAlltoAll" + form, on[0], w.t().contiguous().npu(), on[2], None, group, *mode, False, True, out.zero_())
+    close(out, want)
+    with pytest.raises(RuntimeError, match=r"alltoAllAxes is \[0, 1\], want \[-2, -1\]"):
+        call("aclnnAlltoAllMatmul" + form, *on, [0, 1], group, *mode, False, False, out, None)
+    with pytest.raises(RuntimeError, match="as many rows in x2"):
+        call("aclnnAlltoAllMatmul" + form, on[0], on[1][:15].contiguous(), None, None, group, *mode, False, False, out, None)
+    # two experts on one rank
+    weights, counts, shared = halves(2, 16, 8), [1, 3], halves(8, 5)
+    product = torch.cat([x[:1].double() @ weights[0].double(), x[1:].double() @ weights[1].double()])
+    other = torch.empty(4, 5, dtype=torch.half).npu()
+    given = on[0], weights.npu(), None, None, product.half().npu(), shared.npu(), group, *mode, 1
+    call("aclnnAlltoAllvGroupedMatMul" + form, *given, counts, counts, False, False, True, out.zero_(), other, rows.zero_())
+    close(out, product)
+    close(other, product @ shared.double(), 1e-2)
+    assert torch.equal(rows.cpu(), x)
+    call("aclnnGroupedMatMulAlltoAllv" + form, *given, counts, counts, False, False, out.zero_(), other.zero_())
+    close(out, product)
+    close(other, product @ shared.double(), 1e-2)
+    with pytest.raises(RuntimeError, match="send_counts has 1 values, want 2: one for each of 2 experts on 1 ranks"):
+        call("aclnnGroupedMatMulAlltoAllv" + form, *given, [4], counts, False, False, out, other)
+    with pytest.raises(RuntimeError, match="send_counts has -1"):
+        call("aclnnGroupedMatMulAlltoAllv" + form, *given, [5, -1], counts, False, False, out, other)
+
+
 def test_refusals_name_what_is_wrong(group):
     x, w, out = halves(4, 16).npu(), halves(16, 8).npu(), torch.empty(4, 8, dtype=torch.half).npu()
     for arguments, text in (((w, x, None, group, "sum", 0, 1, out), "columns and"), ((x, w, None, group, "max", 0, 1, out), "reduceOp"),

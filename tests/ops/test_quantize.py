@@ -49,6 +49,29 @@ def test_ascend_quant(mode, square):
     assert torch.equal(out.cpu().double(), want)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("shape, flat", [((16,), True), ((3, 5, 48), True), ((7, 64), False)])
+def test_norms_in_whole_numbers(dtype, shape, flat):
+    g = torch.Generator().manual_seed(3)
+    x, n = torch.randn(shape, generator=g).to(dtype), shape[-1]
+    gamma, beta = (torch.randn([n] if flat else [1, n], generator=g).to(dtype) for _ in range(2))
+    scale, offset = torch.tensor([19.0]).to(dtype), torch.tensor([-3], dtype=torch.int8)
+    root = (x.double().square().mean(-1, keepdim=True) + 1e-6).sqrt()
+    want = x.double() / root * gamma.double() + beta.double()
+    got = torch_npu.npu_rms_norm_quant(*(t.npu() for t in (x, gamma, beta, scale, offset)), 1e-6)
+    assert got.dtype == torch.int8 and got.shape == x.shape
+    assert ((got.cpu().double() - (want * 19 - 3).clamp(-128, 127)).abs() <= 0.501).all()
+    columns, points = torch.rand(n, generator=g) / 20 + 0.02, torch.randint(-9, 9, (n,), generator=g).to(torch.int8)
+    for divided, by in ((True, columns), (False, 1 / columns)):
+        y, rstd = torch.empty_like(got), torch.empty(*shape[:-1], 1).npu()
+        call("aclnnRmsNormQuantV3", x.npu(), gamma.npu(), by.npu(), points.npu(), beta.npu(), 1e-6, divided, True, y, rstd)
+        exact = (want / by.double() if divided else want * by.double()) + points.double()
+        assert ((y.cpu().double() - exact.clamp(-128, 127)).abs() <= 0.501).all()
+        torch.testing.assert_close(rstd.cpu().double(), 1 / root, check_dtype=False, rtol=1e-5, atol=1e-5)
+    with pytest.raises(RuntimeError, match="scale is .* want 1 value or"):
+        torch_npu.npu_rms_norm_quant(*(t.npu() for t in (x, gamma, beta, columns[:2], offset)), 1e-6)
+
+
 def test_four_bits_lie_eight_in_an_int32():
     x = torch.tensor([[-8.0, 7, 0, 1, -1, 3, -20, 20]] * 2)
     out = torch.empty(2, 1, dtype=torch.int32, device="npu")

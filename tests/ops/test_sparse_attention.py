@@ -1,5 +1,5 @@
 """Sparse attention (DeepSeek-V3.2): which keys each query reads, and attention to these, by torch_npu's calls in every layout,
-against the same in float64."""
+and the windows of native sparse attention, against the same in float64."""
 import pytest
 import torch
 import torch_npu
@@ -142,3 +142,23 @@ def test_refusals():
                         (dict(query_rope=q), "belong together")):
         with pytest.raises(RuntimeError, match=text):
             torch_npu.npu_sparse_flash_attention(q, k, k, named, 1.0, **wrong)
+
+
+@pytest.mark.parametrize("dtype, loose", [(torch.bfloat16, 2e-2), (torch.float16, 4e-3)])
+@pytest.mark.parametrize("ends", [[70], [10, 26, 26, 90, 123]])  # batches shorter than a window, and none
+def test_windows_as_one_token(dtype, loose, ends):
+    torch.manual_seed(1)
+    x, w = torch.randn(ends[-1], 4, 32).to(dtype), torch.rand(32, 4).to(dtype)
+    on = [t.double().requires_grad_() for t in (x, w)]
+    begins = [at for start, end in zip([0, *ends], ends) for at in range(start, end - 31, 16)]
+    want = torch.stack([(on[0][at:at + 32] * on[1][..., None]).sum(0) for at in begins])
+    g = torch.randn(want.shape).to(dtype)
+    want.backward(g.double())
+    there = [t.npu().requires_grad_() for t in (x, w)]
+    got = torch_npu.npu_nsa_compress(*there, 32, 16, actual_seq_len=ends)
+    got.backward(g.npu())
+    for a, b in ((got.detach(), want.detach()), (there[0].grad, on[0].grad), (there[1].grad, on[1].grad)):
+        assert a.dtype == dtype
+        torch.testing.assert_close(a.cpu().double(), b, rtol=loose, atol=loose * b.abs().max().item())
+    with pytest.raises(RuntimeError, match="ends of batches up to"):
+        torch_npu.npu_nsa_compress(*there, 32, 16, actual_seq_len=[ends[-1] + 1])

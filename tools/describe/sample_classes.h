@@ -139,6 +139,8 @@ constexpr SampleClass kSampleClasses[] = {
 constexpr const char kUnsampled[] =
     "AllGatherMatmul AllGatherMatmulV2 MatmulAllReduce MatmulAllReduceV2 MatmulAllReduceV3 MatmulReduceScatter "
     "MatmulReduceScatterV2 QuantMatmulAllReduce QuantMatmulAllReduceV2 WeightQuantMatmulAllReduce "
+    "AlltoAllMatmul AlltoAllMatmulV2 AlltoAllvGroupedMatMul AlltoAllvGroupedMatMulV2 GroupedMatMulAlltoAllv "
+    "GroupedMatMulAlltoAllvV2 MatmulAlltoAll MatmulAlltoAllV2 "
     "DistributeBarrier DistributeBarrierV2 MoeDistributeCombine MoeDistributeCombineAddRmsNorm "
     "MoeDistributeCombineAddRmsNormV2 MoeDistributeCombineV2 MoeDistributeCombineV3 MoeDistributeCombineV4 "
     "MoeDistributeDispatch MoeDistributeDispatchV2 MoeDistributeDispatchV3 "

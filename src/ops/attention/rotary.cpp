@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/pipeline.h"
+#include "ops/gathered.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -83,6 +85,41 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   if (x->empty()) return;
   op.work(x->numel() * 4);
   op.launch([=, x = *x, out = *out] { turn(kernels().rotary_row, x, c, s, mode, out); });
+}
+
+SAMPLE(aclnnRotaryPositionEmbeddingV2,
+       "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=1 rotate=f32[8,8] out=f32[2,3,N,8]")
+ABOUT(aclnnRotaryPositionEmbeddingV2, MixCube, "out = cos * x + sin * (x @ rotate); without rotate as the first form",
+      "out = cos * x + sin * (x @ rotate)；无 rotate 时同 aclnnRotaryPositionEmbedding")
+ACLNN(aclnnRotaryPositionEmbeddingV2, (In, x), (In, cos), (In, sin), (Int, mode), (OptIn, rotate), (Out, out)) {
+  check(op, *x, *cos, *sin, mode, *out);
+  const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x), by = optional_view(rotate);
+  const int64_t n = x->dims[x->rank - 1];
+  if (given(by)) {
+    const int64_t dims[] = {n, n};
+    op.require_shape("rotate", by, dims, 2);
+    op.require(x->rank >= 2 && compute_of(by.dtype) == Compute::F32,
+               "x is {} and rotate {}, want real numbers and two dimensions", describe(*x), describe(by));
+  }
+  if (x->empty()) return;
+  op.work(x->numel() * (given(by) ? n : 4));
+  op.launch([=, x = *x, out = *out] {
+    if (!given(by)) return turn(kernels().rotary_row, x, c, s, mode, out);
+    std::vector<float> turned(static_cast<size_t>(x.numel()));
+    matmul(x, by, TensorView::contiguous(turned.data(), DType::Float, x.dims, x.rank));
+    parallel_for(x.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
+      std::vector<float> hold(static_cast<size_t>(4 * n));
+      float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
+      for (int64_t i = begin; i < end; ++i) {
+        const float* row = read_row(a, x, row_offset(x, x.dims, i), n);
+        const float* cos_row = read_row(cosine, c, row_offset(c, x.dims, i), n);
+        const float* sin_row = read_row(sine, s, row_offset(s, x.dims, i), n);
+        for (int64_t k = 0; k < n; ++k)
+          y[k] = cos_row[k] * row[k] + sin_row[k] * turned[static_cast<size_t>(i * n + k)];
+        store_row(out, row_offset(out, x.dims, i), y, n);
+      }
+    });
+  });
 }
 
 SAMPLE(aclnnInterleaveRope, "x=f32[2,3,N,8] cos=f32[2,1,N,8] sin=f32[2,1,N,8] out=f32[2,3,N,8]")

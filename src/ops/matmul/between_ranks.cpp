@@ -60,34 +60,11 @@ TensorView of_rows(const TensorView& v, int64_t rows) {
   return TensorView::contiguous(nullptr, v.dtype, dims, 2);
 }
 
-/// Checks a product of real numbers; `p` has the operands.
-void check_real(const Op& op, Product& p) {
-  op.require(compute_of(p.x1.dtype) == Compute::F32 && p.x2.dtype == p.x1.dtype && p.x2.rank == 2,
-             "x1 is {} and x2 {}, want FLOAT16, BFLOAT16 or FLOAT in both, x2 a matrix", describe(p.x1),
-             describe(p.x2));
-  op.require(p.x1.dims[1] == p.x2.dims[0], "x1 is {} and x2 {}: {} columns and {} rows", describe(p.x1), describe(p.x2),
-             p.x1.dims[1], p.x2.dims[0]);
-  op.require(!given(p.bias) || (p.bias.numel() == p.x2.dims[1] && compute_of(p.bias.dtype) == Compute::F32),
-             "bias is {}, want {} values", given(p.bias) ? describe(p.bias).text() : "", p.x2.dims[1]);
-}
-
 void check_whole(const Op& op, Product& p, const TensorView& scale, const TensorView& row_scale, const TensorView& bias,
                  const TensorView& out) {
   p.numbers = Product::Numbers::Whole;
   p.whole = {.x1 = p.x1, .x2 = p.x2, .scale = scale, .x1_scale = row_scale, .bias = bias};
   p.whole = checked(op, p.whole, out);
-}
-
-void check_group(const Op& op, const char* group, const char* reduce) {
-  op.require(*group, "group is empty, want the name of a communicator (HcclGetCommName)");
-  op.require(!reduce || std::string_view(reduce) == "sum", "reduceOp is \"{}\", supported is \"sum\"",
-             reduce ? reduce : "");
-}
-
-/// The client's address of a tensor's first element, which other ranks are told.
-void* address_of(const Op& op, const char* name, const aclTensor& t) {
-  op.require(t.view.is_contiguous(), "{} is {}, not contiguous: other ranks write there", name, describe(t.view));
-  return static_cast<char*>(t.storage) + t.offset * static_cast<int64_t>(size_of(t.view.dtype));
 }
 
 /// What costs of a product of so many rows are.
@@ -146,7 +123,7 @@ void plan_all_reduce(Op& op, const Factors& f, const TensorView& x3, const char*
   op.require(p.x2.rank == 2, "x2 is {}, want a matrix", describe(p.x2));
   if (!given(f.x2_scale)) {
     p.bias = f.bias;
-    check_real(op, p);
+    check_real(op, p.x1, p.x2, p.bias);
   }
   result_of(op, f.x1, f.x2, out);
   p.out = flat(op, "output", *out);
@@ -210,7 +187,7 @@ void plan_all_gather(Op& op, const Factors& f, const char* group, int64_t gather
   } else {
     op.require(!given(f.x1_scale), "x1Scale is given without x2Scale");
     p.bias = f.bias;
-    check_real(op, p);
+    check_real(op, p.x1, p.x2, p.bias);
     const int64_t dims[] = {rows, x2.dims[1]};
     op.result("output", *out, dims, 2, x1.dtype);
   }
@@ -243,7 +220,7 @@ void plan_reduce_scatter(Op& op, const Factors& f, const char* group, const char
   } else {
     op.require(!given(f.x1_scale), "x1Scale is given without x2Scale");
     p.bias = f.bias;
-    check_real(op, p);
+    check_real(op, p.x1, p.x2, p.bias);
     op.require(out->dtype == x1.dtype, "output is {}, want the type of x1, {}", describe(*out), name_of(x1.dtype));
     const int64_t part[] = {out->dims[0], x2.dims[1]};
     op.require_shape("output", *out, part, 2);
@@ -259,6 +236,26 @@ void plan_reduce_scatter(Op& op, const Factors& f, const char* group, const char
     p.run(p.x1, e->view(sums, whole.dtype, {whole.dims[0], whole.dims[1]}));
   };
   op.launch(BetweenRanks{std::move(exchange), before, {}});
+}
+
+void check_real(const Op& op, const TensorView& x1, const TensorView& x2, const TensorView& bias) {
+  op.require(compute_of(x1.dtype) == Compute::F32 && x2.dtype == x1.dtype && x2.rank == 2,
+             "x1 is {} and x2 {}, want FLOAT16, BFLOAT16 or FLOAT in both, x2 a matrix", describe(x1), describe(x2));
+  op.require(x1.dims[1] == x2.dims[0], "x1 is {} and x2 {}: {} columns and {} rows", describe(x1), describe(x2),
+             x1.dims[1], x2.dims[0]);
+  op.require(!given(bias) || (bias.numel() == x2.dims[1] && compute_of(bias.dtype) == Compute::F32),
+             "bias is {}, want {} values", given(bias) ? describe(bias).text() : "", x2.dims[1]);
+}
+
+void check_group(const Op& op, const char* group, const char* reduce) {
+  op.require(*group, "group is empty, want the name of a communicator (HcclGetCommName)");
+  op.require(!reduce || std::string_view(reduce) == "sum", "reduceOp is \"{}\", supported is \"sum\"",
+             reduce ? reduce : "");
+}
+
+void* address_of(const Op& op, const char* name, const aclTensor& t) {
+  op.require(t.view.is_contiguous(), "{} is {}, not contiguous: other ranks write there", name, describe(t.view));
+  return static_cast<char*>(t.storage) + t.offset * static_cast<int64_t>(size_of(t.view.dtype));
 }
 
 void check_mode(const Op& op, const char* name, const char* mode) {

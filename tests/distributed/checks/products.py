@@ -125,3 +125,82 @@ def captured_products(world, findings):
         rows = torch.cat([sums[3 * r:3 * r + 3] @ w[r].double().t() for r in range(world.size)])
         findings.same(part.cpu().double(), sums[3 * world.rank:3 * world.rank + 3], f"{factor}: its rows", 4e-3, 4e-3)
         findings.same(whole.cpu().double(), rows @ w[world.rank].double(), f"{factor}: the rows of all", 2e-2, 2e-2)
+
+
+@check(2, 4, npu=True)
+def products_of_exchanged_rows(world, findings):
+    """All ranks give their columns of a row to one of them, which multiplies; or multiply, and give their columns away."""
+    import torch_npu
+    ranks, rank = world.size, world.rank
+    for dtype, loose in HALVES:
+        x, w = drawn(world, 3 * ranks, 8, dtype=dtype), drawn(world, 8 * ranks, 5, seed=1, dtype=dtype)
+        bias = drawn(world, 5, seed=2, dtype=dtype)
+        rows = torch.cat([one[3 * rank:3 * rank + 3] for one in x], 1)
+        want = rows.double() @ w[rank].double()
+        got, joined = torch_npu.npu_all_to_all_matmul(*on(world, x, w), named(world), ranks)
+        findings.same(joined, rows, f"{dtype}: the rows")
+        findings.same(got.cpu().double(), want, f"{dtype}", loose, loose)
+        turned = world.tensor(w[rank].t().contiguous()).t()
+        got, _ = torch_npu.npu_all_to_all_matmul(*on(world, x), turned, named(world), ranks, bias=on(world, bias)[0],
+                                                 all2all_axes=[-2, -1], all2all_out_flag=False, comm_mode="ai_cpu")
+        findings.same(got.cpu().double(), want + bias[rank].double(), f"{dtype} with bias, the rows not wanted", loose, loose)
+        x, w = drawn(world, 3, 8, seed=3, dtype=dtype), drawn(world, 8, 5 * ranks, seed=4, dtype=dtype)
+        bias = drawn(world, 5 * ranks, seed=5, dtype=dtype)
+        mine = slice(5 * rank, 5 * rank + 5)
+        want = torch.cat([(a.double() @ b.double() + c.double())[:, mine] for a, b, c in zip(x, w, bias)])
+        got = torch_npu.npu_matmul_all_to_all(*on(world, x, w), named(world), ranks, bias=on(world, bias)[0], comm_mode="ai_cpu")
+        findings.same(got.cpu().double(), want, f"{dtype}: columns", loose, loose)
+    got, joined = torch_npu.npu_all_to_all_matmul(world.tensor(x[rank][:0]), world.tensor(drawn(world, 8 * ranks, 5, dtype=dtype)[0]), named(world), ranks)
+    findings.that(got.shape == (0, 5) and joined.shape == (0, 8 * ranks), "no rows")
+
+
+def routed(world, experts, most):
+    """Rows that each rank sends to each expert, [rank, expert of all]: some none."""
+    g = torch.Generator().manual_seed(9)
+    return torch.randint(0, most, (world.size, world.size * experts), generator=g)
+
+
+def by_experts(world, parts, counts, experts):
+    """What ranks send (each by the order of all experts), as it lies at this rank: by its experts, of each by ranks."""
+    first, pieces = world.rank * experts, [part.split(n.tolist()) for part, n in zip(parts, counts)]
+    return [torch.cat([of[first + e] for of in pieces]) for e in range(experts)]
+
+
+@check(2, 4, npu=True)
+def products_of_experts(world, findings):
+    """Tokens go to the ranks of their experts and are multiplied there; what experts made goes back; and the gradients."""
+    import torch_npu
+    experts, ranks, rank, name = 3, world.size, world.rank, named(world)
+    counts = routed(world, experts, 4)
+    mine = slice(rank * experts, (rank + 1) * experts)
+    send, receive = counts[rank].tolist(), counts[:, mine].flatten().tolist()
+    for dtype, loose in HALVES:
+        x = [torch.rand(int(n.sum()), 8, generator=torch.Generator().manual_seed(r)).sub(0.5).to(dtype) for r, n in enumerate(counts)]
+        w, shared, extra = drawn(world, experts, 8, 6, seed=1, dtype=dtype), drawn(world, 4, 7, seed=2, dtype=dtype), drawn(world, 7, 5, seed=3, dtype=dtype)
+        tokens = by_experts(world, x, counts, experts)
+        products = [t.double() @ m.double() for t, m in zip(tokens, w[rank])]
+        for turn in (False, True):
+            weight = world.tensor(w[rank].transpose(1, 2).contiguous() if turn else w[rank])
+            more = world.tensor(extra[rank].t().contiguous() if turn else extra[rank])
+            y, other, rows = torch_npu.npu_alltoallv_gmm(*on(world, x), weight, name, ranks, send, receive, mm_x=on(world, shared)[0], mm_weight=more,
+                                                         trans_gmm_weight=turn, trans_mm_weight=turn, permute_out_flag=True)
+            findings.same(rows, torch.cat(tokens), f"{dtype} {turn}: the tokens")
+            findings.same(y.cpu().double(), torch.cat(products), f"{dtype} {turn}: the products", loose, loose)
+            findings.same(other.cpu().double(), shared[rank].double() @ extra[rank].double(), f"{dtype} {turn}: for all tokens", loose, loose)
+        y, other, rows = torch_npu.npu_alltoallv_gmm(*on(world, x, w), name, ranks, send, receive, comm_mode="ai_cpu")
+        findings.same(y.cpu().double(), torch.cat(products), f"{dtype} alone", loose, loose)
+        # back: what each rank's experts made of this rank's tokens, in the order in which it had sent them
+        back = drawn(world, experts, 8, 6, seed=4, dtype=dtype)
+        at, _ = torch_npu.npu_gmm_alltoallv(world.tensor(torch.cat(tokens)), *on(world, back), name, ranks, receive, send)
+        want = torch.cat([part.double() @ back[e // experts][e % experts].double() for e, part in enumerate(x[rank].split(send))])
+        findings.same(at.cpu().double(), want, f"{dtype} back", loose, loose)
+        at, other = torch_npu.npu_gmm_alltoallv(world.tensor(torch.cat(tokens)), world.tensor(back[rank].transpose(1, 2).contiguous()), name, ranks,
+                                                receive, send, mm_x=on(world, shared)[0], mm_weight=on(world, extra)[0], trans_gmm_weight=True, comm_mode="ai_cpu")
+        findings.same(at.cpu().double(), want, f"{dtype} back, turned", loose, loose)
+        findings.same(other.cpu().double(), shared[rank].double() @ extra[rank].double(), f"{dtype} back: for all tokens", loose, loose)
+    refused = ""
+    try:
+        torch_npu.npu_alltoallv_gmm(*on(world, x, w), name, ranks, [n + 1 for n in send], receive)
+    except RuntimeError as error:
+        refused = str(error)
+    findings.that("send_counts make" in refused, f"counts of other rows: {refused}")

@@ -104,11 +104,10 @@ IR_OP(ConfusionTranspose, aclnnConfusionTranspose, (In, x), (In, shape), (Out, y
       (Bool, transpose_first)) {
   confusion(op, x, *perm, op.integers("shape", shape.handle), transpose_first, y);
 }
-IR_OP(RotaryPositionEmbedding, aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (OptIn, rotate), (Out, y),
+IR_OP(RotaryPositionEmbedding, aclnnRotaryPositionEmbeddingV2, (In, x), (In, cos), (In, sin), (OptIn, rotate), (Out, y),
       (Int, mode, 0)) {
-  op.require(!rotate, "rotate is given, want none");
   op.result_like("y", *y, *x, x->dtype);
-  call(op, "aclnnRotaryPositionEmbedding", x, cos, sin, mode, y);
+  call(op, "aclnnRotaryPositionEmbeddingV2", x, cos, sin, mode, rotate, y);
 }
 IR_OP(RotaryPositionEmbeddingGrad, aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, x),
       (Out, dx), (OptOut, dcos), (OptOut, dsin), (Int, mode, 0)) {
