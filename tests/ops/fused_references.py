@@ -185,6 +185,15 @@ def put_into_pages(key, keys, slots, value, values, *_):
     return keys, values
 
 
+def from_pages(keys, values, tables, lengths, key, value, offset, mode, sums):
+    key, value, at = key.clone(), value.clone(), 0
+    for table, n in zip(tables.tolist(), lengths.tolist()):
+        for t in range(n):
+            place = table[t // keys.shape[1]], t % keys.shape[1]
+            key[at], value[at], at = keys[place], values[place], at + 1
+    return key, value
+
+
 def attention_of_parts(lse, parts, _):
     whole = torch.stack(lse).logsumexp(0)
     return sum(part * (of - whole).exp()[:, None] for of, part in zip(lse, parts)), whole
@@ -196,6 +205,7 @@ FUSED = {
     "GroupedMatmulFinalizeRoutingV2 GroupedMatmulFinalizeRoutingV3 GroupedMatmulFinalizeRoutingWeightNz GroupedMatmulFinalizeRoutingWeightNzV2": final_routing,
     "InterleaveRope": lambda x, cos, sin: turned_in_place(torch.cat([x[..., ::2], x[..., 1::2]], -1), x, cos, sin, 0)[0],
     "AddRmsNormQuant": add_rms_norm_by_columns, "AttentionUpdate": attention_of_parts, "ScatterPaKvCache": put_into_pages,
+    "ScatterPaCache": lambda key, cache, slots, *others: put_into_pages(key, cache, slots, key, cache.clone())[0], "GatherPaKvCache": from_pages,
     "QuantMatmulReduceSumWeightNz": lambda a, b, rows, columns, *_: ((a.double() @ b.double()) * rows[..., None] * columns).sum(0).bfloat16(),
     "ClippedSwiglu": clipped_swiglu, "DequantSwigluQuant DequantSwigluQuantV2": dequant_swiglu,
     "MaskedSoftmaxWithRelPosBias": lambda x, mask, bias, scale, precision: (scale * x + mask + bias).softmax(-1),

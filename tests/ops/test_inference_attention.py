@@ -1,11 +1,13 @@
 """Attention of inference: layouts, groups of heads, lengths, pages, masks and blocks, against PyTorch's CPU in float64; and the
 update of a captured call."""
 import ctypes
+import subprocess
+import sys
 
 import pytest
 import torch
 import torch_npu
-from aclnn import Arguments, error_text, library, prototypes
+from aclnn import Arguments, call, error_text, library, prototypes
 
 HALF = torch.float16
 
@@ -221,3 +223,49 @@ def test_lengths_count_among_the_indices_of_addresses():
     assert library().aclSetTensorAddr(executor, ctypes.c_size_t(5), None, ctypes.c_void_p(other.data_ptr())) == 161002
     assert "actualSeqLengths is an array of integers" in error_text()().decode()
     library().aclDestroyAclOpExecutor(executor)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.int8])
+@pytest.mark.parametrize("sums", [False, True])
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+def test_tokens_from_pages(dtype, sums, index):
+    """What chunked prefill reads of a cache: sequences from a place on, one of them empty; what lies behind them stays."""
+    torch.manual_seed(3)
+    pages, page, lengths, offsets = 7, 4, [5, 0, 9], [4, 0, 2]
+    keys, values = torch.randint(-99, 99, (pages, page, 2, 16)).to(dtype), torch.randint(-99, 99, (pages, page, 2, 8)).to(dtype)
+    tables = torch.stack([torch.randperm(pages)[:3] for _ in lengths])
+    key, value = torch.full((16, 2, 16), 7).to(dtype), torch.full((16, 2, 8), 7).to(dtype)
+    got = key.npu(), value.npu()
+    seen = torch.tensor([0, *lengths]).cumsum(0) if sums else torch.tensor(lengths)
+    torch_npu.npu_gather_pa_kv_cache(keys.npu(), values.npu(), tables.to(index).npu(), seen.to(index).npu(), *got,
+                                     seq_offset=torch.tensor(offsets).to(index).npu(), is_seq_lens_cumsum=sums)
+    at = 0
+    for table, n, first in zip(tables, lengths, offsets):
+        for t in range(first, first + n):
+            key[at], value[at] = keys[table[t // page], t % page], values[table[t // page], t % page]
+            at += 1
+    assert torch.equal(got[0].cpu(), key) and torch.equal(got[1].cpu(), value)
+
+
+def test_blocked_pages_give_what_they_got():
+    torch.manual_seed(4)
+    key, value = torch.randn(6, 2, 16).half().npu(), torch.randn(6, 2, 32).half().npu()
+    keys, values = torch.zeros(3, 2, 4, 16).half().npu(), torch.zeros(3, 4, 4, 16).half().npu()  # [pages, heads * size / 16, page, 16]
+    slots = torch.tensor([8, 9, 10, 11, 0, 1]).int().npu()
+    torch_npu.npu_scatter_pa_kv_cache(key, value, keys, values, slots, cache_mode="PA_NZ")
+    out = torch.zeros_like(key), torch.zeros_like(value)
+    call("aclnnGatherPaKvCache", keys, values, torch.tensor([[2, 0]]).int().npu(), torch.tensor([6]).int().npu(), *out, None, "PA_NZ", False)
+    assert torch.equal(out[0], key) and torch.equal(out[1], value)
+
+
+@pytest.mark.parametrize("lengths, tables, words", [([9], [[0, 1]], "blockTables names 2 pages of 4"), ([5], [[0, 3]], "page 3 for sequence 0, the cache has 3"),
+                                                    ([8], [[0, 1]], "more than the 6 tokens")])
+def test_tokens_that_no_page_has(lengths, tables, words):
+    program = f"""
+import torch, torch_npu
+cache, out = torch.zeros(3, 4, 2, 8).half().npu(), torch.zeros(6, 2, 8).half().npu()
+torch_npu.npu_gather_pa_kv_cache(cache, cache, torch.tensor({tables}).int().npu(), torch.tensor({lengths}).int().npu(), out, out.clone())
+torch.npu.synchronize()
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=100)
+    assert done.returncode and words in done.stderr, done.stderr[-2000:]

@@ -1,53 +1,32 @@
 // Keys and values of tokens put into the pages of a cache.
-#include <string_view>
 #include <tuple>
 
-#include "base/scratch.h"
-#include "ops/gathered.h"
-#include "ops/op.h"
-#include "tensor/view_algebra.h"
+#include "ops/attention/paged_cache.h"
 
 namespace updraft {
 namespace {
 
-/// A cache, and what goes into it: [tokens, heads, size].
-struct Cache {
-  TensorView from, to;
-  bool blocked;  ///< [pages, heads * size / part, page, part]; else [pages, page, heads, size]
-  int64_t page() const { return to.dims[blocked ? 2 : 1]; }
-};
+using namespace paged_cache;
 
 void write(const Cache& c, const std::vector<int64_t>& slots) {
-  const int64_t page = c.page(), places = c.to.dims[0] * page;
   for (size_t t = 0; t < slots.size(); ++t) {
     const int64_t slot = slots[t];
     if (slot < 0) continue;  // a token that pads
-    if (slot >= places)
+    if (slot >= c.places())
       fail_kernel(fmt::format("scatter_pa_kv_cache: slot {} of token {} is out of range, the cache has {} places", slot,
-                              t, places));
-    const TensorView to = select(select(c.to, 0, slot / page), c.blocked ? 1 : 0, slot % page);
-    TensorView from = select(c.from, 0, static_cast<int64_t>(t));
-    ScratchScope scratch;
-    if (c.blocked) {
-      void* dense = scratch.take(from.bytes());
-      gather_to(dense, from.dtype, from);
-      from = TensorView::contiguous(dense, from.dtype, to.dims, to.rank);
-    }
-    copy_elements(to, from);
+                              t, c.places()));
+    copy_token(c.place(slot), c.token(static_cast<int64_t>(t)));
   }
 }
 
-Cache cache_of(const Op& op, const char* name, const TensorView& x, const char* cache, const TensorView& to,
-               bool blocked) {
-  op.require(x.rank == 3, "{} is {}, supported is [tokens, heads, size] (not the compressed form)", name, describe(x));
-  op.require(to.rank == 4 && to.dtype == x.dtype, "{} is {}, want four dimensions of {} as {}", cache, describe(to),
-             name_of(x.dtype), name);
-  const int64_t wide = x.dims[1] * x.dims[2];
-  op.require(
-      blocked ? to.dims[3] > 0 && to.dims[1] * to.dims[3] == wide : to.dims[2] == x.dims[1] && to.dims[3] == x.dims[2],
-      "{} is {}, want {} for {} {}", cache, describe(to),
-      blocked ? "[pages, heads * size / part, page, part]" : "[pages, page, heads, size]", name, describe(x));
-  return {x, to, blocked};
+void check_slots(const Op& op, const TensorView& slots, int64_t tokens) {
+  op.require(slots.rank == 1 && slots.dims[0] == tokens && (slots.dtype == DType::Int32 || slots.dtype == DType::Int64),
+             "slotMapping is {}, want INT32 or INT64[{}]", describe(slots), tokens);
+}
+
+void refuse_compressed(const Op& op, const OptIn& lengths, const OptIn& offsets, const OptIn& sequences) {
+  op.require(!lengths && !offsets && !sequences,
+             "compressLens, compressSeqOffset or seqLens is given, which is not supported");
 }
 
 }  // namespace
@@ -61,28 +40,38 @@ ABOUT(aclnnScatterPaKvCache, Vector,
 ACLNN(aclnnScatterPaKvCache, (In, key), (InOut, keyCacheRef), (In, slotMapping), (In, value), (InOut, valueCacheRef),
       (OptIn, compressLens), (OptIn, compressSeqOffset), (OptIn, seqLens), (Text, cacheMode), (Text, scatterMode),
       (OptInts, strides), (OptInts, offsets)) {
-  const std::string_view mode = cacheMode, how = scatterMode;
-  op.require(mode == "Norm" || mode.empty() || mode == "PA_NZ", "cacheMode is \"{}\", want \"Norm\" or \"PA_NZ\"",
-             mode);
+  const bool blocked = is_blocked(op, cacheMode);
+  const std::string_view how = scatterMode;
   op.require(how == "None" || how.empty(), "scatterMode is \"{}\", supported is \"None\"", how);
-  op.require(!compressLens && !compressSeqOffset && !seqLens,
-             "compressLens, compressSeqOffset or seqLens is given, which is not supported");
+  refuse_compressed(op, compressLens, compressSeqOffset, seqLens);
   for (const auto& [name, given, want] : {std::tuple{"strides", &strides, 1}, std::tuple{"offsets", &offsets, 0}})
     if (*given)
       for (int64_t n : **given) op.require(n == want, "{} has {}, supported is {}", name, n, want);
-  const Cache keys = cache_of(op, "key", *key, "keyCacheRef", *keyCacheRef, mode == "PA_NZ");
-  const Cache values = cache_of(op, "value", *value, "valueCacheRef", *valueCacheRef, mode == "PA_NZ");
+  const Cache keys = cache_of(op, "key", *key, "keyCacheRef", *keyCacheRef, blocked);
+  const Cache values = cache_of(op, "value", *value, "valueCacheRef", *valueCacheRef, blocked);
   op.require(value->dims[0] == key->dims[0] && value->dims[1] == key->dims[1] && value->dtype == key->dtype,
              "key is {} and value {}, want as many tokens and heads of one type", describe(*key), describe(*value));
-  op.require(slotMapping->rank == 1 && slotMapping->dims[0] == key->dims[0] &&
-                 (slotMapping->dtype == DType::Int32 || slotMapping->dtype == DType::Int64),
-             "slotMapping is {}, want INT32 or INT64[{}]", describe(*slotMapping), key->dims[0]);
+  check_slots(op, *slotMapping, key->dims[0]);
   op.work(key->numel() + value->numel());
   op.launch([keys, values, slots = *slotMapping] {
     const std::vector<int64_t> at = integers_of(slots);
     write(keys, at);
     write(values, at);
   });
+}
+
+SAMPLE(aclnnScatterPaCache,
+       "key=f32[3,2,M] keyCacheRef=f32[2,N,2,M] slotMapping=i32[3]:0..1 compressLens=null compressSeqOffset=null "
+       "seqLens=null cacheMode=Norm")
+ABOUT(aclnnScatterPaCache, Vector, "keyCacheRef at slotMapping = key of each token, by pages",
+      "按 slotMapping 把各 token 的 key 写入分页的 keyCacheRef")
+ACLNN(aclnnScatterPaCache, (In, key), (InOut, keyCacheRef), (In, slotMapping), (OptIn, compressLens),
+      (OptIn, compressSeqOffset), (OptIn, seqLens), (Text, cacheMode)) {
+  refuse_compressed(op, compressLens, compressSeqOffset, seqLens);
+  const Cache keys = cache_of(op, "key", *key, "keyCacheRef", *keyCacheRef, is_blocked(op, cacheMode));
+  check_slots(op, *slotMapping, key->dims[0]);
+  op.work(key->numel());
+  op.launch([keys, slots = *slotMapping] { write(keys, integers_of(slots)); });
 }
 
 }  // namespace updraft
