@@ -1,4 +1,6 @@
 """What operators of experts and of quantised numbers compute, in PyTorch's words: functions of the parameters that are read."""
+import itertools
+
 import torch
 from torch.nn import functional as F
 
@@ -126,6 +128,19 @@ def attended(q, k, v, named, *others):
         score = torch.cat([score, sinks[:, None].expand(*score.shape[:3], 1)], -1)
     share = score.softmax(-1)[..., :named.shape[-1]]
     return torch.einsum("bshn,bsnd->bshd", share, picked[1]), None, None
+
+
+def attended_grad(q, k, v, named, g, out, most, total, *others):
+    scale = [o for o in others if o is not None][0]
+    dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    for b, s, h in itertools.product(*(range(n) for n in q.shape[:3])):
+        for n in named[b, s, 0].long():
+            share = (q[b, s, h] @ k[b, n, 0] * scale - most[b, 0, s, h]).exp() / total[b, 0, s, h]
+            slope = share * (g[b, s, h] @ v[b, n, 0] - g[b, s, h] @ out[b, s, h]) * scale
+            dq[b, s, h] += slope * k[b, n, 0]
+            dk[b, n, 0] += slope * q[b, s, h]
+            dv[b, n, 0] += share * g[b, s, h]
+    return dq, dk, dv
 
 
 def gating_grad(p, g, at, renorm, sigmoid, factor, eps):
@@ -339,7 +354,7 @@ ROUTING = {
     "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
     "MoeGatingTopKBackward": gating_grad,
     "GroupedMatmulAdd GroupedMatmulAddV2": lambda x, w, groups, y, *others: y + x.T @ w,
-    "LightningIndexer": indexed, "SparseFlashAttention SparseFlashAttentionV2": attended,
+    "LightningIndexer": indexed, "SparseFlashAttention SparseFlashAttentionV2": attended, "SparseFlashAttentionGrad": attended_grad,
     "RecurrentGatedDeltaRule": recurrent_rule, "ChunkGatedDeltaRule": chunk_rule, "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
     "MaskedCausalConv1dBackward": lambda g, x, w, mask: grads(lambda a, b: causal(a, b, mask), g, x, w),
     "NsaCompress": lambda x, w, ends, layout, *sizes: compressed(x, w, ends, *sizes[:2]),

@@ -128,6 +128,45 @@ def test_attention_to_named_keys(layout, mode, block, rope):
                 torch.testing.assert_close(total.cpu()[at].double(), (score - score.amax(-1, keepdim=True)).exp().sum(-1), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("layout", ["BSND", "TND"])
+@pytest.mark.parametrize("mode, block, rope", [(0, 1, True), (3, 1, True), (3, 4, False)])
+def test_gradients_of_attention_to_named_keys(layout, mode, block, rope):
+    b = Batches(layout, [3, 1, 2], [40, 5, 17], torch.float16)
+    g = torch.Generator().manual_seed(2)
+    named = [torch.stack([torch.randperm(-(-length // block), generator=g)[:2][None].int() for _ in range(n)]) for n, length in zip(b.queries, b.keys)]
+    slopes = [torch.rand(n, HEADS, SIZE, generator=g).half() for n in b.queries]
+    values = [torch.rand(k.shape, generator=g).half() for k in b.k]
+    indices, told = b.rows(named), b.told("kv")
+    if layout == "BSND":
+        for row, n in zip(indices, b.queries):
+            row[n:] = -1
+    more = dict(query_rope=b.rows(b.q_rope), key_rope=b.cached(b.k_rope)) if rope else {}
+    given = b.rows(b.q), b.cached(b.k), b.cached(values)
+    out = torch_npu.npu_sparse_flash_attention(*given, indices, 0.1, sparse_block_size=block, sparse_mode=mode, attention_mode=2 if rope else 0,
+                                               return_softmax_lse=True, **more, **told)
+    made = torch_npu.npu_sparse_flash_attention_grad(*given, indices, b.rows(slopes), *out, 0.1, block, **more, layout=layout, sparse_mode=mode,
+                                                     actual_seq_qlen=told["actual_seq_lengths_query"], actual_seq_kvlen=told["actual_seq_lengths_kv"])
+
+    def parts(t, counts):
+        t = t.cpu().double()
+        return t.split(counts) if layout == "TND" else [x[:n] for x, n in zip(t, counts)]
+
+    got = [parts(t, counts) for t, counts in zip(made, (b.queries, b.keys, b.keys, b.queries, b.keys)) if t.numel()]
+    assert len(got) == (5 if rope else 3)
+    for n in range(3):
+        leaves = [t[n].double().requires_grad_() for t in (b.q, b.k, values, *([b.q_rope, b.k_rope] if rope else []))]
+        q, k, v = leaves[0], leaves[1][:, 0], leaves[2][:, 0]
+        left, right = (torch.cat([q, leaves[3]], -1), torch.cat([k, leaves[4][:, 0]], -1)) if rope else (q, k)
+        for i in range(len(q)):
+            seen = len(k) if mode == 0 else len(k) - len(q) + i + 1
+            read = [s for x in named[n][i, 0].tolist() for s in range(x * block, min((x + 1) * block, len(k))) if s < seen]
+            if read:
+                (((left[i] @ right[read].T * 0.1).softmax(-1) @ v[read]) * slopes[n][i].double()).sum().backward(retain_graph=True)
+        for made_part, leaf in zip(got, leaves):
+            want = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+            torch.testing.assert_close(made_part[n], want, rtol=1e-2, atol=1e-2 * max(0.1, want.abs().max().item()))
+
+
 def test_refusals():
     b = Batches("BSND", [2], [9])
     q, k, w = b.rows(b.q), b.cached(b.k), b.rows(b.w)

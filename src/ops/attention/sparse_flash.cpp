@@ -1,73 +1,116 @@
-// Attention to the keys that an index names for each query (as aclnnLightningIndexer gives it), by blocks of keys.
-// Query and key may have a second part behind their own, turned by position (rope), as MLA has it.
+// Facts: op-plugin's pages and tests of npu_sparse_flash_attention.
+#include "ops/attention/sparse_flash.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/matmul/matmul.h"
-#include "ops/attention/sparse_tokens.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
+namespace sparse_flash {
+
+Problem checked(const Op& op, const Arguments& a, const Tokens& tokens) {
+  const TensorView &query = *a.query, &key = *a.key, &indices = *a.indices;
+  const TensorView value = a.value && !a.value->empty() ? *a.value : key;
+  op.require_same_shape("value", value, "key", key);
+  op.require(value.dtype == key.dtype, "value is {}, want {}", describe(value), name_of(key.dtype));
+  op.require(static_cast<bool>(a.query_rope) == static_cast<bool>(a.key_rope),
+             "query_rope and key_rope belong together");
+  if (a.query_rope) {
+    const TensorView &q = *a.query_rope, &k = *a.key_rope;
+    op.require(q.rank == query.rank && k.rank == key.rank && row_length(q) == row_length(k) &&
+                   rows_of(q) == rows_of(query) && rows_of(k) == rows_of(key) && q.dtype == query.dtype &&
+                   k.dtype == query.dtype,
+               "query_rope is {} and key_rope {}, want the shapes of query and key but for their last dimension",
+               describe(q), describe(k));
+  }
+  op.require(indices.rank == query.rank && indices.dtype == DType::Int32 &&
+                 rows_of(indices) * query.dims[query.rank - 2] == rows_of(query) && indices.dims[indices.rank - 2] == 1,
+             "sparse_indices is {}, want INT32 of as many tokens as query, one head", describe(indices));
+  op.require(a.block >= 1 && a.block <= 128 && (a.block & (a.block - 1)) == 0,
+             "sparse_block_size is {}, want a power of two up to 128", a.block);
+  op.require(a.mode == 0 || a.mode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", a.mode);
+  op.require(a.before >= kAllTokens && a.behind >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1",
+             a.before, a.behind);
+  return {query,
+          key,
+          value,
+          indices,
+          optional_view(a.query_rope),
+          optional_view(a.key_rope),
+          tokens,
+          static_cast<float>(a.scale),
+          a.block,
+          a.mode == 3};
+}
+
+Reader::Reader(const Problem& p)
+    : at(p.tokens, p.rows(), p.key.numel() / p.size()),
+      p_(p),
+      index_(integers_of(p.indices)),
+      queries_(p.query, p.size()),
+      keys_(p.key, p.size()),
+      values_(p.value, row_length(p.value)) {
+  if (!p.rope()) return;
+  q_rope_ = Matrix(p.query_rope, p.rope());
+  k_rope_ = Matrix(p.key_rope, p.rope());
+}
+
+bool Reader::read(int64_t batch, int64_t query) {
+  const int64_t d = p_.size(), dr = p_.rope(), width = d + dr, dv = row_length(p_.value), heads = p_.heads();
+  const int64_t named = row_length(p_.indices), count = at.key_count(batch), seen = at.seen(batch, query, p_.causal);
+  row = at.query_row(batch, query);
+  key_rows.clear();
+  for (int64_t j = 0; j < named; ++j) {
+    const int64_t n = index_[static_cast<size_t>(row * named + j)];
+    if (n == -1) break;
+    if (n < 0 || n * p_.block >= count)
+      fail_kernel(
+          fmt::format("sparse_indices has {} for query {} of batch {}, which has {} keys", n, query, batch, count));
+    for (int64_t s = n * p_.block; s < std::min({(n + 1) * p_.block, count, seen}); ++s)
+      key_rows.push_back(at.key_row(batch, s));
+  }
+  const auto n = static_cast<int64_t>(key_rows.size());
+  if (!n) return false;
+  q_own_.resize(static_cast<size_t>(heads * width)), k_own_.resize(static_cast<size_t>(n * width));
+  v_own_.resize(static_cast<size_t>(n * dv));
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t from = key_rows[static_cast<size_t>(j)];
+    keys_.read(from, k_own_.data() + j * width);
+    if (dr) k_rope_.read(from, k_own_.data() + j * width + d);
+    values_.read(from, v_own_.data() + j * dv);
+  }
+  for (int64_t h = 0; h < heads; ++h) {
+    queries_.read(row * heads + h, q_own_.data() + h * width);
+    if (dr) q_rope_.read(row * heads + h, q_own_.data() + h * width + d);
+  }
+  const int64_t q_dims[] = {heads, width}, k_dims[] = {n, width}, v_dims[] = {n, dv};
+  q = TensorView::contiguous(q_own_.data(), DType::Float, q_dims, 2);
+  k = TensorView::contiguous(k_own_.data(), DType::Float, k_dims, 2);
+  v = TensorView::contiguous(v_own_.data(), DType::Float, v_dims, 2);
+  return true;
+}
+
 namespace {
 
-using namespace sparse_tokens;
-
-struct SparseFlash {
-  TensorView query, key, value, indices;
-  TensorView query_rope, key_rope, sinks;  // may be absent
-  Tokens tokens;
-  float scale;
-  int64_t block;
-  bool causal;
-  TensorView out, most, sum;  // the last two may be absent
-};
-
-void attend(const SparseFlash& w) {
-  const int64_t heads = w.query.dims[w.query.rank - 2], d = w.query.dims[w.query.rank - 1], dv = row_length(w.value),
-                dr = given(w.query_rope) ? row_length(w.query_rope) : 0, width = d + dr;
-  const int64_t all = w.query.numel() / (heads * d), rows = w.key.numel() / d, named = row_length(w.indices);
-  const Rows at(w.tokens, all, rows);
-  const std::vector<int64_t> index = integers_of(w.indices);
-  const std::vector<float> sinks = given(w.sinks) ? floats_of(w.sinks) : std::vector<float>();
-  const Matrix queries(w.query, d), keys(w.key, d), values(w.value, dv);
-  const Matrix q_rope = dr ? Matrix(w.query_rope, dr) : Matrix(), k_rope = dr ? Matrix(w.key_rope, dr) : Matrix();
+void attend(const Problem& p, const TensorView& sinks_of, const TensorView& to, const TensorView& to_most,
+            const TensorView& to_sum) {
+  const int64_t heads = p.heads(), dv = row_length(p.value), all = p.rows();
+  const std::vector<float> sinks = given(sinks_of) ? floats_of(sinks_of) : std::vector<float>();
   std::vector<float> out(static_cast<size_t>(all * heads * dv)), most(static_cast<size_t>(all * heads)),
-      sum(static_cast<size_t>(all * heads));
-  std::vector<float> q(static_cast<size_t>(heads * width)), k, v, scores;
-  std::vector<int64_t> read;
-  for (int64_t b = 0; b < w.tokens.batches; ++b) {
-    for (int64_t i = 0; i < at.query_count(b); ++i) {
-      const int64_t row = at.query_row(b, i), seen = at.seen(b, i, w.causal), count = at.key_count(b);
-      read.clear();
-      for (int64_t j = 0; j < named; ++j) {
-        const int64_t n = index[static_cast<size_t>(row * named + j)];
-        if (n == -1) break;
-        if (n < 0 || n * w.block >= count)
-          fail_kernel(fmt::format("sparse_indices has {} for query {} of batch {}, which has {} keys", n, i, b, count));
-        for (int64_t s = n * w.block; s < std::min({(n + 1) * w.block, count, seen}); ++s)
-          read.push_back(at.key_row(b, s));
-      }
-      const auto n = static_cast<int64_t>(read.size());
-      if (!n) continue;
-      k.resize(static_cast<size_t>(n * width)), v.resize(static_cast<size_t>(n * dv));
+      sum(static_cast<size_t>(all * heads)), scores;
+  Reader in(p);
+  for (int64_t b = 0; b < p.tokens.batches; ++b) {
+    for (int64_t i = 0; i < in.at.query_count(b); ++i) {
+      if (!in.read(b, i)) continue;
+      const auto n = static_cast<int64_t>(in.key_rows.size());
       scores.resize(static_cast<size_t>(heads * n));
-      for (int64_t j = 0; j < n; ++j) {
-        const int64_t from = read[static_cast<size_t>(j)];
-        keys.read(from, k.data() + j * width);
-        if (dr) k_rope.read(from, k.data() + j * width + d);
-        values.read(from, v.data() + j * dv);
-      }
-      for (int64_t h = 0; h < heads; ++h) {
-        queries.read(row * heads + h, q.data() + h * width);
-        if (dr) q_rope.read(row * heads + h, q.data() + h * width + d);
-      }
-      const int64_t q_dims[] = {heads, width}, k_dims[] = {n, width}, v_dims[] = {n, dv}, s_dims[] = {heads, n},
-                    o_dims[] = {heads, dv};
+      const int64_t s_dims[] = {heads, n}, o_dims[] = {heads, dv};
       const TensorView s_view = TensorView::contiguous(scores.data(), DType::Float, s_dims, 2);
       MatmulOptions scaled;
-      scaled.alpha = static_cast<double>(w.scale);
-      matmul(TensorView::contiguous(q.data(), DType::Float, q_dims, 2),
-             turned(TensorView::contiguous(k.data(), DType::Float, k_dims, 2)), s_view, scaled);
+      scaled.alpha = static_cast<double>(p.scale);
+      matmul(in.q, turned(in.k), s_view, scaled);
       for (int64_t h = 0; h < heads; ++h) {
         float* const s = scores.data() + h * n;
         float top = *std::max_element(s, s + n);
@@ -75,17 +118,16 @@ void attend(const SparseFlash& w) {
         double total = sinks.empty() ? 0 : std::exp(static_cast<double>(sinks[static_cast<size_t>(h)] - top));
         for (int64_t j = 0; j < n; ++j) total += s[j] = std::exp(s[j] - top);
         for (int64_t j = 0; j < n; ++j) s[j] = static_cast<float>(s[j] / total);
-        most[static_cast<size_t>(row * heads + h)] = top;
-        sum[static_cast<size_t>(row * heads + h)] = static_cast<float>(total);
+        most[static_cast<size_t>(in.row * heads + h)] = top;
+        sum[static_cast<size_t>(in.row * heads + h)] = static_cast<float>(total);
       }
-      matmul(s_view, TensorView::contiguous(v.data(), DType::Float, v_dims, 2),
-             TensorView::contiguous(out.data() + row * heads * dv, DType::Float, o_dims, 2));
+      matmul(s_view, in.v, TensorView::contiguous(out.data() + in.row * heads * dv, DType::Float, o_dims, 2));
     }
   }
-  write_all(w.out, out);
+  write_all(to, out);
   // [B, 1, S, N] and [1, T, N]: the order of the rows above
-  if (given(w.most)) write_all(w.most, most);
-  if (given(w.sum)) write_all(w.sum, sum);
+  if (given(to_most)) write_all(to_most, most);
+  if (given(to_sum)) write_all(to_sum, sum);
 }
 
 void plan(Op& op, const In& query, const In& key, const OptIn& value, const In& indices, const OptIn& table,
@@ -94,48 +136,16 @@ void plan(Op& op, const In& query, const In& key, const OptIn& value, const In& 
           int64_t behind, int64_t attention_mode, bool sums, const Out& out, const OptOut& most, const OptOut& sum) {
   const Tokens tokens(op, layout_of(op, "layout_query", q_layout, false), layout_of(op, "layout_kv", k_layout, true),
                       *query, *key, q_lengths, k_lengths, table);
-  const TensorView v = value && !value->empty() ? *value : *key;
-  op.require_same_shape("value", v, "key", *key);
-  op.require(v.dtype == key->dtype, "value is {}, want {}", describe(v), name_of(key->dtype));
-  op.require(static_cast<bool>(q_rope) == static_cast<bool>(k_rope), "query_rope and key_rope belong together");
-  if (q_rope) {
-    const TensorView &q = *q_rope, &k = *k_rope;
-    op.require(q.rank == query->rank && k.rank == key->rank && row_length(q) == row_length(k) &&
-                   rows_of(q) == rows_of(*query) && rows_of(k) == rows_of(*key) && q.dtype == query->dtype &&
-                   k.dtype == query->dtype,
-               "query_rope is {} and key_rope {}, want the shapes of query and key but for their last dimension",
-               describe(q), describe(k));
-  }
-  op.require(indices->rank == query->rank && indices->dtype == DType::Int32 &&
-                 rows_of(*indices) * query->dims[query->rank - 2] == rows_of(*query) &&
-                 indices->dims[indices->rank - 2] == 1,
-             "sparse_indices is {}, want INT32 of as many tokens as query, one head", describe(*indices));
-  op.require(block >= 1 && block <= 128 && (block & (block - 1)) == 0,
-             "sparse_block_size is {}, want a power of two up to 128", block);
-  op.require(mode == 0 || mode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", mode);
-  op.require(before >= kAllTokens && behind >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1", before,
-             behind);
+  const Problem p =
+      checked(op, {query, key, value, indices, q_rope, k_rope, scale, block, mode, before, behind}, tokens);
   op.require(attention_mode == 0 || attention_mode == 2, "attention_mode is {}, want 0 or 2 (MLA)", attention_mode);
-  const int64_t heads = query->dims[query->rank - 2];
+  const int64_t heads = p.heads();
   if (sinks)
     op.require(sinks->numel() == heads && is_floating(sinks->dtype), "sinks is {}, want {} values", describe(*sinks),
                heads);
   op.result_like("attention_out", *out, *query, query->dtype);
-  SparseFlash w{*query,
-                *key,
-                v,
-                *indices,
-                optional_view(q_rope),
-                optional_view(k_rope),
-                optional_view(sinks),
-                tokens,
-                static_cast<float>(scale),
-                block,
-                mode == 3,
-                *out,
-                {},
-                {}};
-  for (const auto& [name, of, to] : {std::tuple("softmax_max", &most, &w.most), {"softmax_sum", &sum, &w.sum}}) {
+  TensorView to_most{}, to_sum{};
+  for (const auto& [name, of, to] : {std::tuple("softmax_max", &most, &to_most), {"softmax_sum", &sum, &to_sum}}) {
     if (!sums) {
       if (*of) op.suggest(**of, {0}, DType::Float);
       continue;
@@ -149,10 +159,13 @@ void plan(Op& op, const In& query, const In& key, const OptIn& value, const In& 
   const int64_t keys = row_length(*indices) * block;
   op.flops(2 * query->numel() * keys * 2);
   op.work(query->numel() * keys / 4);
-  op.launch([w] { attend(w); });
+  op.launch([=, of_sinks = optional_view(sinks), to = *out] { attend(p, of_sinks, to, to_most, to_sum); });
 }
 
 }  // namespace
+}  // namespace sparse_flash
+
+using namespace sparse_flash;
 
 SAMPLE(aclnnSparseFlashAttention,
        "query=f16[2,3,4,M] key=f16[2,5,1,M] value=f16[2,5,1,M] sparseIndices=i32[2,3,1,2]:0..3 blockTableOptional=null "

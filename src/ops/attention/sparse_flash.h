@@ -1,0 +1,60 @@
+// Attention to the keys that an index names for each query (sparse_flash.cpp), and its gradients
+// (sparse_flash_grad.cpp). Query and key may have a second part behind their own, turned by position (rope), as MLA has
+// it.
+#pragma once
+#include <vector>
+
+#include "ops/attention/sparse_tokens.h"
+
+namespace updraft::sparse_flash {
+
+using namespace sparse_tokens;
+
+struct Problem {
+  TensorView query, key, value, indices;
+  TensorView query_rope, key_rope;  ///< may be absent
+  Tokens tokens;
+  float scale;
+  int64_t block;
+  bool causal;
+
+  int64_t heads() const { return query.dims[query.rank - 2]; }
+  int64_t size() const { return row_length(query); }
+  int64_t rope() const { return given(query_rope) ? row_length(query_rope) : 0; }
+  /// Of queries, one for each token.
+  int64_t rows() const { return query.numel() / (heads() * size()); }
+};
+
+/// What both ways are told.
+struct Arguments {
+  const In &query, &key;
+  const OptIn& value;
+  const In& indices;
+  const OptIn &query_rope, &key_rope;
+  double scale;
+  int64_t block, mode, before, behind;
+};
+/// Throws what is refused.
+Problem checked(const Op& op, const Arguments& a, const Tokens& tokens);
+
+/// One query after the other, and what it reads, side by side in FLOAT: q [heads, size + rope], k [n, size + rope], v
+/// [n, width].
+class Reader {
+ public:
+  explicit Reader(const Problem& p);
+  /// False where a query sees none of its keys.
+  bool read(int64_t batch, int64_t query);
+
+  Rows at;
+  int64_t row = 0;                ///< of the query
+  std::vector<int64_t> key_rows;  ///< that it reads, n
+  TensorView q, k, v;
+
+ private:
+  const Problem& p_;
+  std::vector<int64_t> index_;
+  Matrix queries_, keys_, values_, q_rope_, k_rope_;
+  std::vector<float> q_own_, k_own_, v_own_;
+};
+
+}  // namespace updraft::sparse_flash
