@@ -354,7 +354,9 @@ ROUTING = {
     "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
     "MoeGatingTopKBackward": gating_grad,
     "GroupedMatmulAdd GroupedMatmulAddV2": lambda x, w, groups, y, *others: y + x.T @ w,
-    "LightningIndexer": indexed, "SparseFlashAttention SparseFlashAttentionV2": attended, "SparseFlashAttentionGrad": attended_grad,
+    "LightningIndexer": indexed, "LightningIndexerGrad": lambda q, k, dy, named, w, *others: grads(
+        lambda a, b, c: torch.einsum("bsh,bsht->bst", c, torch.einsum("bshd,btd->bsht", a, b[:, :, 0]).relu()).gather(2, named[:, :, 0].long()), dy[:, :, 0], q, k, w),
+    "SparseFlashAttention SparseFlashAttentionV2": attended, "SparseFlashAttentionGrad": attended_grad,
     "RecurrentGatedDeltaRule": recurrent_rule, "ChunkGatedDeltaRule": chunk_rule, "MoeUpdateExpert": copies, "ApplyTopKTopP": kept_logits, "AddLora": adapted, "MaskedCausalConv1d": causal, "GeluQuant": gelu_quant,
     "MaskedCausalConv1dBackward": lambda g, x, w, mask: grads(lambda a, b: causal(a, b, mask), g, x, w),
     "NsaCompress": lambda x, w, ends, layout, *sizes: compressed(x, w, ends, *sizes[:2]),

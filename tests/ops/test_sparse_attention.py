@@ -86,6 +86,27 @@ def test_the_keys_that_weigh_most(layout, mode):
                     torch.testing.assert_close(b.each(values)[0][n][i, 0, :kept].double(), row[mine[:kept].long()], rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("layout", ["BSND", "TND"])
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32])  # of the weights
+def test_gradients_of_what_keys_weigh(layout, kind):
+    b = Batches(layout, [3, 1, 2], [40, 5, 17], torch.float16)
+    weights = [w.to(kind) for w in b.w]
+    told = b.told("key")
+    given = b.rows(b.q), b.cached(b.k)
+    indices, _ = torch_npu.npu_lightning_indexer(*given, b.rows(b.w), sparse_count=8, sparse_mode=3, **told)
+    dy = torch.rand(indices.shape, generator=torch.Generator().manual_seed(1)).half()
+    made = torch_npu.npu_lightning_indexer_grad(*given, dy.npu(), indices, b.rows(weights), told["actual_seq_lengths_query"], told["actual_seq_lengths_key"],
+                                                layout=layout, sparse_mode=3)
+    chosen, slopes = b.each(indices)[0], b.each(dy)[0]
+    for n, (q, k, w) in enumerate(zip(b.q, b.k, weights)):
+        leaves = [t.double().requires_grad_() for t in (q, k, w)]
+        score = (leaves[2][..., None] * (leaves[0] @ leaves[1][:, 0].T).relu()).sum(1)
+        sum((row[i[i >= 0].long()] * s[i >= 0].double()).sum() for row, (i,), (s,) in zip(score, chosen[n], slopes[n])).backward()
+        for t, leaf, counts in zip(made, leaves, (b.queries, b.keys, b.queries)):
+            t = (t.cpu().split(counts) if layout == "TND" else [x[:m] for x, m in zip(t.cpu(), counts)])[n]
+            torch.testing.assert_close(t.double(), leaf.grad, rtol=2e-3, atol=2e-3 * leaf.grad.abs().max().item())
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("mode, block, rope", [(0, 1, True), (3, 1, True), (3, 4, False), (0, 8, True)])
 def test_attention_to_named_keys(layout, mode, block, rope):
