@@ -1,4 +1,5 @@
 """What npu.global_options() asks for beside results: dump, overflow, profiles; and precision_tool over a run of TensorFlow."""
+import json
 import os
 import re
 import shutil
@@ -79,20 +80,42 @@ def test_layers_alone(tmp_path):
     assert made and all(Path(f).name.startswith("Relu.") and f.endswith(".csv") for f in made), made
 
 
-def test_overflow(tmp_path):
+@pytest.mark.parametrize("mode", ["aicore_overflow", "atomic_overflow", "all"])
+def test_overflow(tmp_path, mode):
+    """A product and a sum of segments, which a card adds up in memory: each where the mode is its own, both in all."""
     (tmp_path / "dump").mkdir()
     run(tmp_path, npu("""
         o.dump_config.enable_dump_debug = True
         o.dump_config.dump_path = "dump"
-        o.dump_config.dump_debug_mode = "aicore_overflow"
-    """) + """
+        o.dump_config.dump_debug_mode = "%s"
+    """ % mode) + """
     @tf.function
     def large(x):
         return tf.cast(x, tf.float16) * tf.constant(60000.0, tf.float16)
-    print(large(tf.constant([1.0, 3.0])))
+    @tf.function
+    def gathered(x):
+        return tf.math.unsorted_segment_sum(tf.cast(x, tf.float16), tf.constant([0, 0]), 1)
+    print(large(tf.constant([1.0, 3.0])), gathered(tf.constant([60000.0, 60000.0])))
 """)
     names = [Path(f).name for f in files(tmp_path / "dump")]
-    assert any(n.startswith("Opdebug.Node_OpDebug.") for n in names) and any(n.startswith("Mul") for n in names), names
+    assert any(n.startswith("Opdebug.Node_OpDebug.") for n in names), names
+    assert any(n.startswith("Mul.") for n in names) == (mode != "atomic_overflow"), names
+    assert any(n.startswith("UnsortedSegmentSum") for n in names) == (mode != "aicore_overflow"), names
+
+
+def test_what_an_operator_that_failed_was_given(tmp_path):
+    """enable_exception_dump: its tensors lie in the folder where the program runs; else there are none."""
+    program = """
+    @tf.function
+    def f(x, i): return tf.gather(x * 2.0, i, name="pick") + 1.0
+    try: f(tf.ones([4, 3]), tf.constant([9]))
+    except tf.errors.InvalidArgumentError as error: print("index 9 is out of range" in str(error) and "(GatherV2)" in str(error))
+"""
+    for asked, folder in ((1, tmp_path / "on"), (0, tmp_path / "off")):
+        folder.mkdir()
+        assert run(folder, npu("o.enable_exception_dump = %d" % asked) + program).split()[-1] == "True"
+        made = [f for f in files(folder) if f.startswith("extra-info/data-dump/0/GatherV2.pick.")]
+        assert len(made) == asked, files(folder)
 
 
 HALF = """
@@ -130,6 +153,39 @@ def test_profile(tmp_path):
         o.profiling_config.profiling_options = '{"output": "profile", "task_trace": "on", "training_trace": "on", "fp_point": "", "bp_point": ""}'
     """) + "\n    print(trained(3))\n")
     assert [p.name for p in (tmp_path / "profile").iterdir() if p.name.startswith("PROF_")], files(tmp_path / "profile")
+
+
+EVERY_OPTION = {
+    "output": "profile", "storage_limit": "300MB", "training_trace": "on", "task_trace": "on", "hccl": "on", "aicpu": "on", "fp_point": "one", "bp_point": "",
+    "aic_metrics": "Memory", "l2": "on", "msproftx": "on", "task_time": "on", "runtime_api": "on", "sys_hardware_mem_freq": "40", "llc_profiling": "write",
+    "sys_io_sampling_freq": "60", "sys_interconnection_freq": "20", "dvpp_freq": "30", "host_sys": "cpu,mem", "host_sys_usage": "cpu,mem",
+    "host_sys_usage_freq": "25"}
+
+
+def profiled(folder, options):
+    """(what the profile says of itself, or None; what the program said)"""
+    (folder / "profile").mkdir(parents=True)
+    said = run(folder, npu("""
+        o.profiling_config.enable_profiling = True
+        o.profiling_config.profiling_options = %r
+    """ % json.dumps(options)) + "\n    print(trained(1))\n")
+    made = list((folder / "profile").glob("PROF_*"))
+    return json.loads((made[0] / "host" / "sample.json").read_text()) if made else None, said
+
+
+def test_every_profiling_option(tmp_path):
+    """All keys at once; then what is off, or no word that it knows; and values and company that are refused: the program goes on."""
+    told, _ = profiled(tmp_path / "all", EVERY_OPTION)
+    wanted = dict(aicMetrics="Memory", storageLimit=300, fpPoint="one", bpPoint="", collectives=True, iterations=True, memoryFrequency=40, ioFrequency=60,
+                  interconnectionFrequency=20)
+    assert {k: told[k] for k in wanted} == wanted
+    assert [remark.split(":")[0] for remark in told["remarks"]] == ["l2", "dvpp_freq", "llc_profiling"]  # what a CPU has not
+    fewer, _ = profiled(tmp_path / "few", {"output": "profile", "training_trace": "on", "task_trace": "on", "hccl": "off", "aicpu": "maybe"})
+    assert not fewer["collectives"] and fewer["dataTypeConfig"] & ~told["dataTypeConfig"] == 0 and fewer["dataTypeConfig"] != told["dataTypeConfig"]
+    assert any("aicpu" in remark and "counts as off" in remark for remark in fewer["remarks"])
+    for name, wrong in (("instr_profiling_freq", {"instr_profiling_freq": "1000", "task_trace": "on"}), ("host_sys_usage_freq", {"host_sys_usage_freq": "51"})):
+        nothing, said = profiled(tmp_path / name, {"output": "profile", **wrong})
+        assert nothing is None and "nothing is profiled" in said and name in said, said[-2000:]
 
 
 @pytest.fixture(scope="module")

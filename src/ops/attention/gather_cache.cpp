@@ -21,7 +21,7 @@ SAMPLE(aclnnGatherPaKvCache,
        "keyCache=f32[3,N,2,M] valueCache=f32[3,N,2,M] blockTables=i32[2,2]:0..2 seqLens=i32[2]:1..2 keyRef=f32[4,2,M] "
        "valueRef=f32[4,2,M] seqOffset=null cacheMode=Norm isSeqLensCumsum=false")
 ABOUT(aclnnGatherPaKvCache, Vector,
-      "keyRef and valueRef = the tokens of each sequence from seqOffset on, one behind the other, from their pages",
+      "keyRef and valueRef = the tokens of sequences from seqOffset on, read from their pages",
       "按 blockTables 从分页缓存取出各序列自 seqOffset 起的 key、value，依次排列")
 ACLNN(aclnnGatherPaKvCache, (In, keyCache), (In, valueCache), (In, blockTables), (In, seqLens), (InOut, keyRef),
       (InOut, valueRef), (OptIn, seqOffset), (Text, cacheMode), (Bool, isSeqLensCumsum)) {
