@@ -32,6 +32,10 @@ def test_all_of_them():
     assert len(_options.OPTIONS) == 43
     assert set(dir(_options.global_options())) >= {"precision_mode", "dump_config", "aoe_config", "jit_compile"}
     assert _options.global_options().hcom_parallel is True and _options.global_options().dump_config.dump_mode == "output"
+    _options.OPTIONS["memory_config.static_memory_policy"].check("static_memory_policy", 2)  # taken: it would change no result
+    _options.OPTIONS["op_precision_mode"].check("op_precision_mode", __file__)
+    with pytest.raises(ValueError, match="want the path of a file"):
+        _options.OPTIONS["op_precision_mode"].check("op_precision_mode", "/nowhere")
 
 
 @pytest.mark.parametrize("statement,text", [
