@@ -3,6 +3,7 @@ and the windows of native sparse attention, against the same in float64."""
 import pytest
 import torch
 import torch_npu
+from aclnn import call
 
 HEADS, SIZE, ROPE = 4, 32, 8
 
@@ -222,3 +223,17 @@ def test_windows_as_one_token(dtype, loose, ends):
         torch.testing.assert_close(a.cpu().double(), b, rtol=loose, atol=loose * b.abs().max().item())
     with pytest.raises(RuntimeError, match="ends of batches up to"):
         torch_npu.npu_nsa_compress(*there, 32, 16, actual_seq_len=[ends[-1] + 1])
+
+
+@pytest.mark.parametrize("tokens, size", [(0, 32), (2, 0)])
+def test_gradients_of_nothing(tokens, size):
+    q, k = torch.zeros(1, tokens, HEADS, size).half().npu(), torch.ones(1, 9, 1, size).half().npu()
+    named, sums = torch.zeros(1, tokens, 1, 2, dtype=torch.int32).npu(), torch.ones(1, 1, tokens, HEADS).npu()
+    dq, dk, dv = (torch.full_like(t, 7) for t in (q, k, k))
+    no_limit = (1 << 63) - 1
+    call("aclnnSparseFlashAttentionGrad", q, k, k, named, q, q, sums, sums, None, None, None, None, 1.0, 1, "BSND", 0, no_limit, no_limit, False, dq, dk, dv, None, None)
+    assert not dk.any() and not dv.any()
+    weights = torch.ones(1, tokens, HEADS).half().npu()
+    dw, dk = torch.full_like(weights, 7), torch.full_like(k, 7)
+    call("aclnnLightningIndexerGrad", q, k, torch.ones(1, tokens, 1, 2).half().npu(), named, weights, None, None, HEADS, "BSND", 0, no_limit, no_limit, False, dq, dk, dw)
+    assert not dk.any() and not dw.any()

@@ -49,7 +49,7 @@ ACLNN(aclnnGatherPaKvCache, (In, keyCache), (In, valueCache), (In, blockTables),
     for (int64_t s = 0; s < sequences; ++s) {
       const auto i = static_cast<size_t>(s);
       const int64_t count = sums ? n[i + 1] - n[i] : n[i], first = from.empty() ? 0 : from[i];
-      if (count < 0 || first < 0 || (count && (first + count - 1) / page >= most))
+      if (count < 0 || first < 0 || (count && (!page || (first + count - 1) / page >= most)))
         fail_kernel(fmt::format("sequence {} has {} tokens from {} on, blockTables names {} pages of {}", s, count,
                                 first, most, page));
       if (static_cast<int64_t>(tokens.size()) + count > room)

@@ -17,8 +17,7 @@ struct IndexerGrad {
 
 void run(const IndexerGrad& w) {
   const int64_t heads = w.query.dims[w.query.rank - 2], d = row_length(w.query), named = row_length(w.indices);
-  const int64_t all = w.query.numel() / (heads * d), keys = w.key.numel() / d;
-  const Rows at(w.tokens, all, keys);
+  const Rows at(w.tokens, rows_of(w.query) / std::max<int64_t>(1, heads), rows_of(w.key));
   const std::vector<float> q = floats_of(w.query), k = floats_of(w.key), weights = floats_of(w.weights),
                            slopes = floats_of(w.slopes);
   const std::vector<int64_t> index = integers_of(w.indices);
@@ -84,7 +83,7 @@ ACLNN(aclnnLightningIndexerGrad, (In, query), (In, key), (In, dy), (In, sparseIn
                  is_floating(weights->dtype),
              "weights is {}, want a real number for each head of query {}", describe(*weights), describe(*query));
   op.require(sparseIndices->dtype == DType::Int32 &&
-                 sparseIndices->numel() == rows_of(*query) / heads * row_length(*sparseIndices),
+                 sparseIndices->numel() * heads == rows_of(*query) * row_length(*sparseIndices),
              "sparse_indices is {}, want INT32 of as many tokens as query, one head", describe(*sparseIndices));
   op.require(
       dy->numel() == sparseIndices->numel() && row_length(*dy) == row_length(*sparseIndices) && is_floating(dy->dtype),

@@ -2,6 +2,7 @@
 // (sparse_flash_grad.cpp). Query and key may have a second part behind their own, turned by position (rope), as MLA has
 // it.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "ops/attention/sparse_tokens.h"
@@ -22,7 +23,7 @@ struct Problem {
   int64_t size() const { return row_length(query); }
   int64_t rope() const { return given(query_rope) ? row_length(query_rope) : 0; }
   /// Of queries, one for each token.
-  int64_t rows() const { return query.numel() / (heads() * size()); }
+  int64_t rows() const { return rows_of(query) / std::max<int64_t>(1, heads()); }
 };
 
 /// What both ways are told.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/matmul/matmul.h"
+#include "kernels/pipeline.h"
 #include "ops/attention/sparse_flash.h"
 #include "tensor/view_algebra.h"
 
@@ -129,7 +130,11 @@ ACLNN(aclnnSparseFlashAttentionGrad, (In, query), (In, key), (OptIn, value), (In
   const int64_t keys = row_length(*sparseIndices) * sparseBlockSize;
   op.flops(2 * query->numel() * keys * 5);
   op.work(query->numel() * keys);
-  op.launch([p, g] { run(p, g); });
+  op.launch([p, g] {
+    if (!p.query.empty()) return run(p, g);
+    for (const TensorView* v : {&g.query, &g.key, &g.value, &g.query_rope, &g.key_rope})
+      if (given(*v)) fill_zero(*v);
+  });
 }
 
 }  // namespace updraft
