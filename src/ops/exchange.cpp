@@ -40,6 +40,14 @@ TensorView Exchange::view(const Transfer::Side& side, DType type, std::initializ
   return TensorView::contiguous(host_address(address(side)), type, dims.begin(), static_cast<int>(dims.size()));
 }
 
+std::shared_ptr<Exchange> exchange_of(const char* group, int64_t ranks, int64_t rank) {
+  auto exchange = std::make_shared<Exchange>();
+  exchange->group = group;
+  exchange->ranks = ranks;
+  exchange->rank = rank;
+  return exchange;
+}
+
 void BetweenRanks::operator()() const {
   throw Error(code::kAclnnParamInvalid, "it waits for other ranks: it cannot be a step of another operator");
 }

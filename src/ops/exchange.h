@@ -52,6 +52,9 @@ struct Exchange {
   TensorView view(const Transfer::Side& side, DType type, std::initializer_list<int64_t> dims) const;
 };
 
+/// One without transfers yet; ranks and rank as above.
+std::shared_ptr<Exchange> exchange_of(const char* group, int64_t ranks = 0, int64_t rank = -1);
+
 /// What an operator that waits for other ranks gives to Op::launch(): its parts, which start_between_ranks() puts on
 /// the stream one after the other. Either work may be empty.
 struct BetweenRanks {

@@ -4,18 +4,7 @@
 #include "ops/attention/paged_cache.h"
 
 namespace updraft {
-namespace {
-
 using namespace paged_cache;
-
-bool is_index(const TensorView& v) { return v.dtype == DType::Int32 || v.dtype == DType::Int64; }
-
-/// A token that is read: where it lies, and where it goes.
-struct Token {
-  int64_t slot, to;
-};
-
-}  // namespace
 
 SAMPLE(aclnnGatherPaKvCache,
        "keyCache=f32[3,N,2,M] valueCache=f32[3,N,2,M] blockTables=i32[2,2]:0..2 seqLens=i32[2]:1..2 keyRef=f32[4,2,M] "
@@ -45,29 +34,26 @@ ACLNN(aclnnGatherPaKvCache, (In, keyCache), (In, valueCache), (In, blockTables),
     const std::vector<int64_t> pages = integers_of(tables), n = integers_of(lengths);
     const std::vector<int64_t> from = given(offset) ? integers_of(offset) : std::vector<int64_t>();
     const int64_t page = keys.page(), room = keys.tokens.dims[0];
-    std::vector<Token> tokens;
+    std::vector<int64_t> slots;  // of each token that is read
     for (int64_t s = 0; s < sequences; ++s) {
       const auto i = static_cast<size_t>(s);
       const int64_t count = sums ? n[i + 1] - n[i] : n[i], first = from.empty() ? 0 : from[i];
       if (count < 0 || first < 0 || (count && (!page || (first + count - 1) / page >= most)))
         fail_kernel(fmt::format("sequence {} has {} tokens from {} on, blockTables names {} pages of {}", s, count,
                                 first, most, page));
-      if (static_cast<int64_t>(tokens.size()) + count > room)
+      if (static_cast<int64_t>(slots.size()) + count > room)
         fail_kernel(fmt::format("seqLens make more than the {} tokens that keyRef holds", room));
       for (int64_t t = first; t < first + count; ++t) {
         const int64_t slot = pages[static_cast<size_t>(s * most + t / page)] * page + t % page;
         if (slot < 0 || slot >= keys.places())
           fail_kernel(fmt::format("blockTables has page {} for sequence {}, the cache has {}", slot / page, s,
                                   keys.places() / page));
-        tokens.push_back({slot, static_cast<int64_t>(tokens.size())});
+        slots.push_back(slot);
       }
     }
-    parallel_for(static_cast<int64_t>(tokens.size()), 64, [&](int64_t begin, int64_t end) {
+    parallel_for(static_cast<int64_t>(slots.size()), 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        for (const Cache* c : {&keys, &values}) {
-          const Token& token = tokens[static_cast<size_t>(i)];
-          copy_token(c->token(token.to), c->place(token.slot));
-        }
+        for (const Cache* c : {&keys, &values}) copy_token(c->token(i), c->place(slots[static_cast<size_t>(i)]));
     });
   });
 }

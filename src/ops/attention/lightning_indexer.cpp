@@ -83,9 +83,7 @@ ACLNN(aclnnLightningIndexer, (In, query), (In, key), (In, weights), (OptIn, actu
                       layout_of(op, "layout_key", layoutKeyOptional, true), *query, *key, actualSeqLengthsQueryOptional,
                       actualSeqLengthsKeyOptional, blockTableOptional);
   op.require(sparseCount > 0, "sparse_count is {}, want 1 or more", int64_t{sparseCount});
-  op.require(sparseMode == 0 || sparseMode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", int64_t{sparseMode});
-  op.require(preTokens >= kAllTokens && nextTokens >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1",
-             int64_t{preTokens}, int64_t{nextTokens});
+  check_mask(op, sparseMode, preTokens, nextTokens);
   op.require_same_shape("weights", *weights, "query without its last dimension", first_dims(*query, query->rank - 1));
   op.require(is_floating(weights->dtype), "weights is {}, want a floating-point type", describe(*weights));
   TensorView to = *query;

@@ -76,9 +76,7 @@ ACLNN(aclnnLightningIndexerGrad, (In, query), (In, key), (In, dy), (In, sparseIn
   op.require(headNum == 0 || headNum == heads, "head_num is {}, query {} has {} heads", int64_t{headNum},
              describe(*query), heads);
   // The indices say what was seen.
-  op.require(sparseMode == 0 || sparseMode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", int64_t{sparseMode});
-  op.require(preTokens >= kAllTokens && nextTokens >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1",
-             int64_t{preTokens}, int64_t{nextTokens});
+  check_mask(op, sparseMode, preTokens, nextTokens);
   op.require(weights->numel() * row_length(*query) == query->numel() && row_length(*weights) == heads &&
                  is_floating(weights->dtype),
              "weights is {}, want a real number for each head of query {}", describe(*weights), describe(*query));

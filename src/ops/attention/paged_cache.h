@@ -9,6 +9,8 @@
 
 namespace updraft::paged_cache {
 
+inline bool is_index(const TensorView& v) { return v.dtype == DType::Int32 || v.dtype == DType::Int64; }
+
 /// A cache and tokens: [tokens, heads, size].
 struct Cache {
   TensorView tokens, pages;

@@ -72,28 +72,10 @@ void turn(decltype(KernelTable::rotary_row) turn_row, const TensorView& x, const
   });
 }
 
-}  // namespace
-
-SAMPLE(aclnnRotaryPositionEmbedding, "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=0 out=f32[2,3,N,8]")
-CARD(aclnnRotaryPositionEmbedding, kFloats)
-ABOUT(aclnnRotaryPositionEmbedding, Vector,
-      "out = cos * x + sin * turned(x), which pairs halves (mode 0) or neighbours (1)",
-      "旋转位置编码 out = cos * x + sin * rotate(x)，mode 0 为前后半、1 为相邻配对")
-ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), (Out, out)) {
+/// By pairs as `mode` says, or (`by` is there) by a matrix.
+void embed(Op& op, const In& x, const In& cos, const In& sin, int64_t mode, const TensorView& by, const Out& out) {
   check(op, *x, *cos, *sin, mode, *out);
   const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x);
-  if (x->empty()) return;
-  op.work(x->numel() * 4);
-  op.launch([=, x = *x, out = *out] { turn(kernels().rotary_row, x, c, s, mode, out); });
-}
-
-SAMPLE(aclnnRotaryPositionEmbeddingV2,
-       "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=1 rotate=f32[8,8] out=f32[2,3,N,8]")
-ABOUT(aclnnRotaryPositionEmbeddingV2, MixCube, "out = cos * x + sin * (x @ rotate); without rotate as the first form",
-      "out = cos * x + sin * (x @ rotate)；无 rotate 时同 aclnnRotaryPositionEmbedding")
-ACLNN(aclnnRotaryPositionEmbeddingV2, (In, x), (In, cos), (In, sin), (Int, mode), (OptIn, rotate), (Out, out)) {
-  check(op, *x, *cos, *sin, mode, *out);
-  const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x), by = optional_view(rotate);
   const int64_t n = x->dims[x->rank - 1];
   if (given(by)) {
     const int64_t dims[] = {n, n};
@@ -120,6 +102,25 @@ ACLNN(aclnnRotaryPositionEmbeddingV2, (In, x), (In, cos), (In, sin), (Int, mode)
       }
     });
   });
+}
+
+}  // namespace
+
+SAMPLE(aclnnRotaryPositionEmbedding, "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=0 out=f32[2,3,N,8]")
+CARD(aclnnRotaryPositionEmbedding, kFloats)
+ABOUT(aclnnRotaryPositionEmbedding, Vector,
+      "out = cos * x + sin * turned(x), which pairs halves (mode 0) or neighbours (1)",
+      "旋转位置编码 out = cos * x + sin * rotate(x)，mode 0 为前后半、1 为相邻配对")
+ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), (Out, out)) {
+  embed(op, x, cos, sin, mode, {}, out);
+}
+
+SAMPLE(aclnnRotaryPositionEmbeddingV2,
+       "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=1 rotate=f32[8,8] out=f32[2,3,N,8]")
+ABOUT(aclnnRotaryPositionEmbeddingV2, MixCube, "out = cos * x + sin * (x @ rotate); without rotate as the first form",
+      "out = cos * x + sin * (x @ rotate)；无 rotate 时同 aclnnRotaryPositionEmbedding")
+ACLNN(aclnnRotaryPositionEmbeddingV2, (In, x), (In, cos), (In, sin), (Int, mode), (OptIn, rotate), (Out, out)) {
+  embed(op, x, cos, sin, mode, optional_view(rotate), out);
 }
 
 SAMPLE(aclnnInterleaveRope, "x=f32[2,3,N,8] cos=f32[2,1,N,8] sin=f32[2,1,N,8] out=f32[2,3,N,8]")

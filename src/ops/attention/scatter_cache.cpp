@@ -20,7 +20,7 @@ void write(const Cache& c, const std::vector<int64_t>& slots) {
 }
 
 void check_slots(const Op& op, const TensorView& slots, int64_t tokens) {
-  op.require(slots.rank == 1 && slots.dims[0] == tokens && (slots.dtype == DType::Int32 || slots.dtype == DType::Int64),
+  op.require(slots.rank == 1 && slots.dims[0] == tokens && is_index(slots),
              "slotMapping is {}, want INT32 or INT64[{}]", describe(slots), tokens);
 }
 

@@ -30,9 +30,7 @@ Problem checked(const Op& op, const Arguments& a, const Tokens& tokens) {
              "sparse_indices is {}, want INT32 of as many tokens as query, one head", describe(indices));
   op.require(a.block >= 1 && a.block <= 128 && (a.block & (a.block - 1)) == 0,
              "sparse_block_size is {}, want a power of two up to 128", a.block);
-  op.require(a.mode == 0 || a.mode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", a.mode);
-  op.require(a.before >= kAllTokens && a.behind >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1",
-             a.before, a.behind);
+  check_mask(op, a.mode, a.before, a.behind);
   return {query,
           key,
           value,

@@ -15,6 +15,13 @@ namespace updraft::sparse_tokens {
 /// defaults of graph operators are.)
 constexpr int64_t kAllTokens = int64_t{1} << 62;
 
+/// Throws for masks other than all and causal.
+inline void check_mask(const Op& op, int64_t mode, int64_t before, int64_t behind) {
+  op.require(mode == 0 || mode == 3, "sparse_mode is {}, want 0 (all) or 3 (causal)", mode);
+  op.require(before >= kAllTokens && behind >= kAllTokens, "pre_tokens is {} and next_tokens {}, want 2^63 - 1", before,
+             behind);
+}
+
 struct Layout {
   bool packed = false, paged = false;  ///< TND; PA_BSND
 };

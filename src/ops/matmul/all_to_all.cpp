@@ -1,6 +1,5 @@
 // Products between which ranks exchange parts: of rows to which all ranks give (AlltoAllMatmul), or whose columns go to
 // all ranks (MatmulAlltoAll). Facts: op-plugin's pages and tests of npu_all_to_all_matmul and npu_matmul_all_to_all.
-#include "kernels/matmul/matmul.h"
 #include "ops/exchange.h"
 #include "ops/gathered.h"
 #include "ops/matmul/between_ranks.h"
@@ -13,13 +12,6 @@ namespace {
 
 using Side = Transfer::Side;
 
-void multiply(const TensorView& x1, const TensorView& x2, const TensorView& bias, const TensorView& out) {
-  if (out.empty()) return;
-  MatmulOptions options;
-  if (given(bias)) options.beta = 1, options.add = &bias;
-  matmul(x1, x2, out, options);
-}
-
 void check_matrices(const Op& op, const Factors& f) {
   op.require(f.x1.rank == 2 && f.x2.rank == 2, "x1 is {} and x2 {}, want matrices", describe(f.x1), describe(f.x2));
 }
@@ -27,13 +19,6 @@ void check_matrices(const Op& op, const Factors& f) {
 void count_work(Op& op, int64_t rows, int64_t depth, int64_t columns) {
   op.flops(2 * rows * depth * columns);
   op.work(rows * depth * columns);
-}
-
-std::shared_ptr<Exchange> exchange_of(const char* group, int64_t ranks) {
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = group;
-  exchange->ranks = ranks;
-  return exchange;
 }
 
 }  // namespace

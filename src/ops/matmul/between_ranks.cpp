@@ -39,9 +39,7 @@ struct Product {
       p.x = from, p.out = to;
       return p.run();
     }
-    MatmulOptions options;
-    if (given(bias)) options.beta = 1, options.add = &bias;
-    matmul(from, x2, to, options);
+    multiply(from, x2, bias, to);
   }
 };
 
@@ -80,8 +78,7 @@ void plan_sum(Op& op, const Product& p, const TensorView& x3, const char* group,
   if (given(x3)) op.require_same_shape("x3", x3, "output", *out);
   if (out->empty()) return;
   count_work(op, p, p.out.dims[0], p.out.dims[1]);
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = group;
+  auto exchange = exchange_of(group);
   const Side all{address_of(op, "output", *out.handle)};
   exchange->transfers = {{Kind_::AllReduceSum, out->dtype, out->numel(), all, all}};
   auto before = [p, x3, out = *out] {
@@ -160,9 +157,7 @@ void plan_all_gather(Op& op, const Factors& f, const char* group, int64_t gather
              "output is {}, want the rows of all ranks, {} of each", describe(*out), x1.dims[0]);
   const int64_t own = x1.dims[0], rows = out->dims[0], columns = x1.dims[1];
   Product p{.x1 = of_rows(x1, rows), .x2 = x2, .out = *out};
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = group;
-  exchange->ranks = rows / own;
+  auto exchange = exchange_of(group, rows / own);
   // What other ranks read lies in the block, side by side.
   const Side mine = exchange->place(own * columns, x1.dtype), mine_scale = exchange->place(own, DType::Float);
   const bool wanted = gather_out && gather_out->view.numel() > 0;
@@ -225,9 +220,7 @@ void plan_reduce_scatter(Op& op, const Factors& f, const char* group, const char
     const int64_t part[] = {out->dims[0], x2.dims[1]};
     op.require_shape("output", *out, part, 2);
   }
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = group;
-  exchange->ranks = rows / out->dims[0];
+  auto exchange = exchange_of(group, rows / out->dims[0]);
   const Side sums = exchange->place(rows * row_length(*out), out->dtype);
   exchange->transfers = {
       {Kind_::ReduceScatterSum, out->dtype, out->numel(), sums, Side{address_of(op, "output", *out.handle)}}};
@@ -245,6 +238,13 @@ void check_real(const Op& op, const TensorView& x1, const TensorView& x2, const 
              x1.dims[1], x2.dims[0]);
   op.require(!given(bias) || (bias.numel() == x2.dims[1] && compute_of(bias.dtype) == Compute::F32),
              "bias is {}, want {} values", given(bias) ? describe(bias).text() : "", x2.dims[1]);
+}
+
+void multiply(const TensorView& x1, const TensorView& x2, const TensorView& bias, const TensorView& out) {
+  if (out.empty()) return;
+  MatmulOptions options;
+  if (given(bias)) options.beta = 1, options.add = &bias;
+  matmul(x1, x2, out, options);
 }
 
 void check_group(const Op& op, const char* group, const char* reduce) {

@@ -35,6 +35,8 @@ void plan_product_all_to_all(Op& op, const Factors& f, const char* group, int64_
 
 /// A product of two matrices of real numbers, and what is added to each row.
 void check_real(const Op& op, const TensorView& x1, const TensorView& x2, const TensorView& bias);
+/// The same when it runs.
+void multiply(const TensorView& x1, const TensorView& x2, const TensorView& bias, const TensorView& out);
 /// reduce may be null.
 void check_group(const Op& op, const char* group, const char* reduce);
 /// How a card moves the data.

@@ -84,10 +84,7 @@ std::vector<std::vector<Row>> Blocks::routed(const TensorView& expert_ids, const
   return to;
 }
 
-BlockExchange::BlockExchange(const Blocks& b) : blocks(b), exchange_(std::make_shared<Exchange>()) {
-  exchange_->group = b.d.group;
-  exchange_->ranks = b.d.ranks;
-  exchange_->rank = b.d.rank;
+BlockExchange::BlockExchange(const Blocks& b) : blocks(b), exchange_(exchange_of(b.d.group, b.d.ranks, b.d.rank)) {
   send_ = exchange_->place(b.bytes() * b.d.ranks, DType::Int8);
   receive_ = exchange_->place(b.bytes() * b.d.ranks, DType::Int8);
   exchange_->transfers = {{Transfer::Kind::AllToAll, DType::Int8, b.bytes(), send_, receive_}};

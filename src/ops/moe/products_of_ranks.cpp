@@ -111,13 +111,6 @@ void count_work(Op& op, int64_t rows, const TensorView& w, const Shared& shared)
   op.work(n);
 }
 
-std::shared_ptr<Exchange> exchange_of(const Layer& l) {
-  auto exchange = std::make_shared<Exchange>();
-  exchange->group = l.group;
-  exchange->ranks = l.ranks;
-  return exchange;
-}
-
 size_t bytes(const TensorView& v, int64_t rows) { return static_cast<size_t>(rows * v.dims[1]) * size_of(v.dtype); }
 /// Row i of a matrix whose elements lie side by side.
 char* row(const TensorView& v, int64_t i) { return v.as<char>() + bytes(v, i); }
@@ -143,7 +136,7 @@ void plan_arriving(Op& op, const Layer& l, const Out& y, const OptOut& shared_y,
     wanted = *rows_out;
   }
   count_work(op, rows, w, shared);
-  auto exchange = exchange_of(l);
+  auto exchange = exchange_of(l.group, l.ranks);
   const Side mine = exchange->place(l.x.numel(), type), all = exchange->place(rows * h, type);
   const Side by_expert = exchange->place(rows * h, type);
   exchange->transfers = {{Transfer::Kind::AllToAllV, type, 0, mine, all, sent.elements(h), got.elements(h)}};
@@ -172,7 +165,7 @@ void plan_leaving(Op& op, const Layer& l, const Out& y, const OptOut& shared_y) 
   op.require(y->dtype == type, "y is {}, want the type of gmm_x, {}", describe(*y), name_of(type));
   const Shared shared = shared_of(op, l, shared_y);
   count_work(op, rows, w, shared);
-  auto exchange = exchange_of(l);
+  auto exchange = exchange_of(l.group, l.ranks);
   const Side by_expert = exchange->place(rows * n, type), mine = exchange->place(rows * n, type);
   exchange->transfers = {{Transfer::Kind::AllToAllV, type, 0, mine, Side{between_ranks::address_of(op, "y", *y.handle)},
                           sent.elements(n), got.elements(n)}};
