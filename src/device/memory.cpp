@@ -122,7 +122,7 @@ void* DeviceMemory::allocate(size_t bytes, Owner owner) {
   if (size < bytes || !fits(size))
     throw Error(code::kRtMemoryAllocation,
                 "device {} is out of memory: {} bytes asked for, {} of {} bytes in use here and {} by other processes "
-                "(UPDRAFT_MEMORY sets the figure)",
+                "(UPDRAFT_MEMORY sets the figure; processes with another UPDRAFT_RUN_DIR do not count)",
                 device_, bytes, used_, limit_, others_);
   // First fit keeps the touched part of the file compact.
   for (auto it = free_.begin(); it != free_.end(); ++it) {
