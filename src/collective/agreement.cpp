@@ -23,6 +23,15 @@ void Communicator::check_agreement(const Operation& operation) const {
     for (int to = 0; to < group_->size(); ++to)
       check_pair(operation, group_->rank(from), region.part(from, operation.ticket, to).bytes, group_->rank(to),
                  region.part(to, operation.ticket, from).expected);
+  if (mine.kind != Kind::AllToAllVC) return;
+  const uint64_t matrix = region.post(0, operation.ticket).count;
+  for (int i = 1; i < group_->size(); ++i)
+    if (region.post(i, operation.ticket).count != matrix)
+      throw Error(
+          result::kPara,
+          "EI0005: {}: rank {} has another sendCountMatrix than rank {}. All ranks must give the same one, also "
+          "the counts between others",
+          describe(operation), group_->rank(i), group_->rank(0));
 }
 
 // Of one host or of two: the sentence is the same.
@@ -40,7 +49,8 @@ void Communicator::throw_difference(const Operation& operation) const {
   std::vector<std::pair<std::string, std::string>> calls;  // what was called, by which ranks
   for (int i = 0; i < group_->size(); ++i) {
     const Post& post = group_->region().post(i, operation.ticket);
-    const std::string call = describe_call(post.kind, post.count, post.type, post.op, post.root);
+    const uint64_t count = post.kind == Kind::AllToAllVC ? 0 : post.count;
+    const std::string call = describe_call(post.kind, count, post.type, post.op, post.root);
     const std::string rank = std::to_string(group_->rank(i));
     auto it = std::ranges::find(calls, call, &std::pair<std::string, std::string>::first);
     if (it == calls.end()) {

@@ -53,13 +53,13 @@ Transport& transport(const std::string& default_ip) {
   return *transport;
 }
 
-// Of AllGatherV and ReduceScatterV; 0: the ranks' counts are their own.
+// 0: the ranks' counts are their own.
 uint64_t digest_of_counts(const Request& r) {
-  if (r.kind != Kind::AllGatherV && r.kind != Kind::ReduceScatterV) return 0;
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (uint64_t count : r.kind == Kind::AllGatherV ? r.receive_counts : r.send_counts)
-    for (int byte = 0; byte < 8; ++byte, count >>= 8) hash = (hash ^ (count & 0xff)) * 0x100000001b3;
-  return hash;
+  switch (r.kind) {
+    case Kind::AllGatherV: return digest_of(r.receive_counts);
+    case Kind::ReduceScatterV: return digest_of(r.send_counts);
+    default: return r.matrix;
+  }
 }
 
 std::vector<std::vector<int>> numbers(const std::vector<std::vector<uint32_t>>& hosts) {
@@ -192,16 +192,22 @@ void Network::agree(const Operation& operation) {
   const bool by_pairs = r.kind == Kind::AllToAllV || r.kind == Kind::AllToAllVC;
   if (by_pairs) exchange_pairs(pairs, r);
   land(flight, operation);
-  if (std::memcmp(&mine_, &theirs_, sizeof mine_) != 0)
+  const auto expect_same = [&](const Header& theirs) {
+    if (std::memcmp(&mine_, &theirs, sizeof mine_) == 0) return;
     throw Error(result::kPara,
                 "EI0005: operation number {} of {} differs between ranks: rank {} called {}; rank {} called {}{}. All "
                 "ranks must call the same operations in the same order with the same arguments",
                 mine_.ticket, communicator_.name(), communicator_.rank(),
                 describe_call(mine_.kind, mine_.count, mine_.type, mine_.op, mine_.root), before,
-                describe_call(theirs_.kind, theirs_.count, theirs_.type, theirs_.op, theirs_.root),
-                theirs_.ticket != mine_.ticket   ? fmt::format(" as its number {}", theirs_.ticket)
-                : theirs_.counts != mine_.counts ? " with other counts of the ranks"
-                                                 : "");
+                describe_call(theirs.kind, theirs.count, theirs.type, theirs.op, theirs.root),
+                theirs.ticket != mine_.ticket   ? fmt::format(" as its number {}", theirs.ticket)
+                : theirs.counts != mine_.counts ? " with other counts of the ranks"
+                                                : "");
+  };
+  // a pair that disagrees is named first, before matrices that differ somewhere
+  Header theirs = theirs_;
+  if (by_pairs) theirs.counts = mine_.counts;
+  expect_same(theirs);
   if (!by_pairs) return;
   land(pairs, operation);
   const uint32_t me = communicator_.rank();
@@ -210,6 +216,7 @@ void Network::agree(const Operation& operation) {
     communicator_.check_pair(operation, me, said_[rank].sent, rank, heard_[rank].expected);
     communicator_.check_pair(operation, rank, heard_[rank].sent, me, said_[rank].expected);
   }
+  expect_same(theirs_);
 }
 
 void Network::exchange_pairs(Flight& flight, const Request& r) {

@@ -93,7 +93,7 @@ bool Communicator::post(Operation& operation, bool watch) {
   post.type = r.type;
   post.op = r.op;
   post.root = r.root;
-  post.count = r.count;
+  post.count = r.kind == Kind::AllToAllVC ? r.matrix : r.count;
   post.cpu.store(sched_getcpu(), std::memory_order_relaxed);
   if (operation.inlined) {
     const size_t bytes = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));

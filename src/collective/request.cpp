@@ -12,6 +12,13 @@ uint64_t extent(const std::vector<uint64_t>& counts, const std::vector<uint64_t>
 }
 }  // namespace
 
+uint64_t digest_of(const std::vector<uint64_t>& counts) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (uint64_t count : counts)
+    for (int byte = 0; byte < 8; ++byte, count >>= 8) hash = (hash ^ (count & 0xff)) * 0x100000001b3;
+  return hash;
+}
+
 size_t Request::send_bytes(int rank, int ranks) const {
   const auto p = static_cast<uint64_t>(ranks);
   uint64_t n = 0;

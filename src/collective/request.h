@@ -26,6 +26,7 @@ struct Request {
   void* receive = nullptr;
   /// By rank, elements: what goes from here to each rank, and what comes.
   std::vector<uint64_t> send_counts, send_offsets, receive_counts, receive_offsets;
+  uint64_t matrix = 0;            ///< of AllToAllVC: a digest of all counts, which all ranks must have alike
   std::vector<Message> messages;  ///< point to point
 
   size_t element() const { return size_of(type); }
@@ -33,5 +34,8 @@ struct Request {
   size_t send_bytes(int rank, int ranks) const;
   size_t receive_bytes(int rank, int ranks) const;
 };
+
+/// FNV-1a.
+uint64_t digest_of(const std::vector<uint64_t>& counts);
 
 }  // namespace updraft::collective

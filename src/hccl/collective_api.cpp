@@ -207,6 +207,7 @@ HCCL_API HcclAlltoAllVC(const void* send, const void* matrix, int32_t send_type,
     Request request = request_of(Kind::AllToAllVC, 0, send_type, send, receive);
     const size_t n = communicator->size(), me = communicator->rank();
     const std::vector<uint64_t> counts = array_of(matrix, n * n, "sendCountMatrix");
+    request.matrix = digest_of(counts);
     uint64_t sent = 0, received = 0;
     const auto add = [&](uint64_t& sum, size_t from, size_t to) {
       const uint64_t count = counts[from * n + to];

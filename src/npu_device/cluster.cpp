@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/api_call.h"
 #include "device/device.h"
 #include "frontends/tensorflow/conversion.h"
 #include "graph/compile/aipp.h"
@@ -506,7 +507,10 @@ void Cluster::run(std::vector<std::vector<Value>>& values, const std::vector<Val
     execution->outputs[i].bytes = std::max<size_t>(bytes, 1);
   }
   Stream& stream = runtime_.stream();
-  compiled->model->execute(execution, stream);
+  {
+    const ApiScope call("RunGraph");  // what is put on the stream together: a model with collectives is several tasks
+    compiled->model->execute(execution, stream);
+  }
   stream.synchronize(runtime_.time_limit());
   for (size_t i = 0; i < memory.size(); ++i) {
     const graph::Buffer& made = execution->outputs[i];

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "base/config.h"
+#include "device/soc.h"
 #include "frontends/tensorflow/conversion.h"
 #include "npu_device/host_operator.h"
 #include "npu_device/runtime.h"
+#include "npu_device/step_stats.h"
 #include "npu_device/tensor_list.h"
 
 namespace updraft::npu_device {
@@ -19,6 +22,20 @@ bool is_control(std::string_view type) { return std::ranges::find(kControl, type
 /// The sizes of what these give are known when they have run.
 constexpr std::string_view kSizesLate[] = {"DynamicPartition", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "Unique",
                                            "UniqueV2",         "UniqueWithCounts",    "UniqueWithCountsV2",  "Where"};
+
+/// Types that no product has on the device: the guide of CANN 6.3.RC2 for TensorFlow, chapter 3.
+bool on_cards(ElementType type) {
+  return type != ElementType::Double && type != ElementType::Complex64 && type != ElementType::Complex128;
+}
+
+/// Operators that hand numbers on as they are; the guide names gathering, broadcasting and sending of float64. Cast
+/// brings them to a type of the card.
+bool moves_only(std::string_view type) {
+  constexpr std::string_view kMovers[] = {"Cast",     "Const",    "Gather",    "GatherNd",
+                                          "GatherV2", "Identity", "IdentityN", "_EagerConst"};
+  return type.starts_with("Hcom") || type.starts_with("Iterator") ||
+         std::ranges::find(kMovers, type) != std::end(kMovers);
+}
 
 bool all_on_device(const std::vector<ElementType>& types) { return std::ranges::all_of(types, on_device); }
 
@@ -49,12 +66,33 @@ Executable::Executable(Runtime& runtime, Body body, Signature signature, bool on
   if (signature_.size() != body_.arguments)
     throw StatusError(StatusCode::InvalidArgument,
                       fmt::format("{} takes {} arguments, got {}", body_.name, body_.arguments, signature_.size()));
+  if (Config::get().card_fidelity && !on_cpu) check_types_of_cards();
   variables_.assign(body_.items.size(), -1);
   for (size_t i = 0; i < body_.items.size(); ++i) {
     const Item& item = body_.items[i];
     if (item.argument >= 0) variables_[i] = signature_[static_cast<size_t>(item.argument)].variable;
     else if (item.type() == "Identity" && body_.type_of(item.inputs.at(0)) == ElementType::Resource)
       variables_[i] = variables_[static_cast<size_t>(item.inputs[0].item)];
+  }
+}
+
+// UPDRAFT_FIDELITY=card.
+void Executable::check_types_of_cards() const {
+  const auto of_host = [](ElementType type) { return type == ElementType::Variant || type == ElementType::String; };
+  for (const Item& item : body_.items) {
+    if (!item.def || item.def->attributes.contains(kOnHost) || moves_only(item.type())) continue;
+    if (std::ranges::any_of(item.outputs, of_host) ||
+        std::ranges::any_of(item.inputs, [&](Ref input) { return of_host(body_.type_of(input)); }))
+      continue;  // data sets, texts, lists of tensors
+    const auto check = [&](ElementType type) {
+      if (on_cards(type)) return;
+      throw StatusError(StatusCode::Unimplemented,
+                        fmt::format("node {} ({}) has {}: {} has no such tensors (UPDRAFT_FIDELITY=card). Cast them to "
+                                    "float32, or leave the node to the CPU with npu_scope.without_npu_compile_scope()",
+                                    item.name, item.type(), tensorflow::name_of(type), soc().name));
+    };
+    for (const ElementType type : item.outputs) check(type);
+    for (const Ref input : item.inputs) check(body_.type_of(input));
   }
 }
 
@@ -244,6 +282,7 @@ void Executable::run_on_host(const Plan& plan, int index, Values& values, const 
   if (plan.of(index) == Kind::Control) {
     made = run_control(item, std::move(inputs), path);
   } else {
+    const HostWork told(item.name, item.type());
     try {
       if (!run_list_operator(runtime_.handles(), *item.def, inputs, made) &&
           !runtime_.feeds().run(*item.def, inputs, made))

@@ -50,6 +50,7 @@ class Executable {
   };
   using Values = std::vector<std::vector<Value>>;  ///< of each item
 
+  void check_types_of_cards() const;
   Kind kind_of(const Item& item) const;
   std::shared_ptr<const Plan> plan();
   std::shared_ptr<const Plan> make_plan() const;

@@ -1,5 +1,6 @@
 """open(), as_default(), scope(): which device operators run on."""
 
+import ast
 import subprocess
 import sys
 import threading
@@ -79,6 +80,33 @@ def test_the_device_of_the_environment():
     assert "Npu device instance /job:localhost/replica:0/task:0/device:NPU:1 created" in done.stderr
     done = run(code, ASCEND_DEVICE_ID="one")
     assert done.returncode and "ASCEND_DEVICE_ID is 'one', want a number from 0 to" in done.stderr
+
+
+CARD = {"UPDRAFT_FIDELITY": "card"}
+
+
+def test_types_that_no_card_has():
+    """Refused by node and type with UPDRAFT_FIDELITY=card; casts, gathers and the CPU's own nodes go on. Without it all is computed."""
+    done = run("""
+import numpy as np, tensorflow as tf, npu_device as npu
+npu.open().as_default()
+def said(f):
+    try: return np.asarray(f()).tolist()
+    except tf.errors.OpError as e: return type(e).__name__ + ": " + e.message
+x = tf.constant([1.5, 2.5], tf.float64)
+@tf.function
+def product(v): return tf.multiply(v, 2.0, name="twice")
+@tf.function
+def spectrum(v): return tf.abs(tf.signal.fft(tf.complex(v, v)))
+print([said(lambda: product(x)), said(lambda: x + x), said(lambda: spectrum(tf.constant([1.0, 0.0]))),
+       said(lambda: tf.cast(tf.gather(x, [1]), tf.float32)), said(lambda: product(tf.cast(x, tf.float32))),
+       said(lambda: next(iter(tf.data.Dataset.from_tensor_slices(np.array([7.5])))))])
+""", **CARD)
+    assert done.returncode == 0, done.stderr
+    product, total, spectrum, gathered, single, item = ast.literal_eval(done.stdout.strip().splitlines()[-1])
+    assert product.startswith("UnimplementedError") and "node twice (Mul) has float64: Ascend910B2 has no such tensors" in product
+    assert "(AddV2) has float64" in total and "has complex64" in spectrum
+    assert (gathered, single, item) == ([2.5], [3, 5], 7.5)
 
 
 def test_what_has_no_operator_is_listed(npu):

@@ -1,5 +1,6 @@
 """npu.distribute between processes: what the guide's samples give, and training that equals one process with the joined batch."""
 
+import csv
 import json
 import os
 import subprocess
@@ -190,6 +191,37 @@ def test_sums_are_fused_by_the_strategy(tmp_path):
         assert [count for count in sums if count] == [10, 2, 1, 3, 10, 4]
     log = "".join(p.read_text(errors="replace") for p in (tmp_path / "log").rglob("*.log"))
     assert "segment index list: [0,2] [3,6] [7,9]" in log and "10 sums of group hccl_world_group stay apart" in log
+
+
+def test_the_iteration_trace_has_the_sums(tmp_path):
+    """Two segments of gradients are two sums of each iteration: they begin behind the end of backward's first part and end before the iteration."""
+    begin = BEGIN.replace("npu.open()", "import os\no = npu.global_options().profiling_config\no.enable_profiling = True\n"
+                          "o.profiling_options = json.dumps({'output': os.path.join(%r, os.environ['RANK_ID']), 'training_trace': 'on', 'task_trace': 'on', "
+                          "'hccl': 'on', 'fp_point': '', 'bp_point': ''})\nnpu.open()" % str(tmp_path)).replace("import npu", "import json, npu", 1)
+    for rank in range(2):
+        (tmp_path / str(rank)).mkdir()
+    job(tmp_path, TRAIN + """
+optimizer = tf.keras.optimizers.SGD(0.2)
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape: loss = loss_of(y, model(x))
+    gradients = npu.distribute.all_reduce(tape.gradient(loss, model.trainable_variables))
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+for x, y in data: step(x, y)
+print(json.dumps(npu.open().worker_id))
+""", begin=begin)
+    home = subprocess.run([sys.executable, "-c", "import updraft; print(updraft.home())"], text=True, capture_output=True, check=True).stdout.strip()
+    for rank in range(2):
+        subprocess.run([os.path.join(home, "bin", "msprof"), "--export=on", "--output=%s" % (tmp_path / str(rank))], check=True, capture_output=True)
+        table, = (tmp_path / str(rank)).rglob("step_trace_*.csv")
+        header, *rows = list(csv.reader(table.read_text().splitlines()))
+        first = header.index("Reduce Start(us)")
+        assert header[first:] == ["Reduce Start(us)", "Reduce Duration(us)"] * 2
+        steps = [[float(v) for v in row[first:]] + [float(row[header.index(n)]) for n in ("FP Start(us)", "BP End(us)", "Iteration End(us)")]
+                 for row in rows if "N/A" not in row[first:]]
+        assert len(steps) == 4, rows
+        for one, one_takes, two, two_takes, forward, _, end in steps:
+            assert forward < one and one + one_takes <= two and two + two_takes <= end and one_takes > 0 and two_takes > 0
 
 
 def test_sums_that_wait_for_each_other_stay_apart(tmp_path):

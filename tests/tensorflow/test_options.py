@@ -46,7 +46,10 @@ def test_all_of_them():
     ("o.op_debug_level = 5", "op_debug_level is 5, want an int from 0 to 4"),
     ("o.hcom_parallel = 1", "hcom_parallel is 1, want True or False"),
     ("o.fusion_switch_file = '/nowhere'", "'/nowhere', want the path of a file"),
-    ("o.external_weight = True", "has not got what that asks for yet, leave it at False"),
+    ("o.enable_scope_fusion_passes = 'ScopeLayerNormPas'", "'ScopeLayerNormPas', want ScopeLayerNormPass, ScopeClipBoxesPass or both"),
+    ("o.aoe_config.aoe_mode = '3'", "aoe_mode is '3', want one of '1', '2', '4'"),
+    ("o.aoe_config.work_path = '/nowhere'", "'/nowhere', want the path of a folder"),
+    ("o.external_weight = 1", "external_weight is 1, want True or False"),
     ("o.profiling_config.enable_profiling = True; npu.open()", "profiling_options is None: profiling wants at least"),
     ("o.profiling_config.enable_profiling = True; o.profiling_config.profiling_options = '['; npu.open()", "which is no JSON"),
     ("o.graph_run_mode = 0; o.profiling_config.enable_profiling = True; "
@@ -62,6 +65,74 @@ def test_refusals(statement, text):
     import re
 
     assert re.search(text, error("o = npu.global_options()\n" + statement)), text
+
+
+@pytest.mark.parametrize("text, mode, wanted", [
+    ('{"tune_ops_name": ["conv1"], "tune_ops_type": ["Conv2D"], "tune_optimization_level": "O1", "feature": ["deeper_opat"]}', "2", None),
+    ('{"feature": ["nonhomo_split"]}', "1", None),
+    ('{"feature": ["nonhomo_split"]}', "2", 'feature nonhomo_split is of aoe_mode "1", aoe_mode is \'2\''),
+    ('{"feature": ["deeper"]}', "2", "no feature deeper, there are deeper_opat, nonhomo_split"),
+    ('{"tune_ops_name": ["a"]\n "feature": []}', "2", "line 2, column 2"),
+    ('{"tune_ops_names": []}', "2", "no key tune_ops_names, there are feature"),
+    ('{"tune_ops_name": "a"}', "2", "tune_ops_name is 'a', want a list of texts"),
+    ('{"tune_optimization_level": "O3"}', "2", "tune_optimization_level is 'O3'"),
+    ('[]', "2", "has no object"),
+])
+def test_tuning(tmp_path, text, mode, wanted):
+    """aoe_config: taken, the log says that there is nothing to tune; a file that AOE would not read is refused."""
+    (tmp_path / "ops.json").write_text(text)
+    code = ("c = npu.global_options().aoe_config\nc.aoe_mode, c.work_path, c.aoe_config_file = %r, %r, %r\nnpu.open().as_default()\n"
+            "import tensorflow as tf\nprint(float(tf.constant(2.0) * 3.0))" % (mode, str(tmp_path), str(tmp_path / "ops.json")))
+    if wanted:
+        assert wanted in error(code)
+        return
+    done = run(code, TF_CPP_MIN_LOG_LEVEL="0")
+    assert done.stdout.split() == ["6.0"] and "aoe_config.aoe_mode=%s: operators have one form here, there is nothing to tune" % mode in done.stderr, done.stderr
+
+
+WEIGHTS = """
+import glob, os, tensorflow as tf, numpy as np
+npu.open().as_default()
+w = np.arange(4096, dtype="f").reshape(64, 64) / 4096
+@tf.function
+def f(x): return tf.matmul(x, w) + tf.constant([0.5])
+x = np.ones((2, 64), "f")
+same = np.allclose(f(x), x @ w + 0.5, rtol=1e-6)
+there = glob.glob("tmp_weight/*")
+text = open(sorted(glob.glob("ge_proto_*Build.txt"))[-1]).read()
+nodes = text.count('type: "FileConstant"')
+print(same, len(there), [os.path.getsize(p) for p in there], nodes)
+"""
+
+
+def test_weights_in_files(tmp_path, monkeypatch):
+    """external_weight: a large constant lies in a file of tmp_weight until the program ends, and is a FileConstant in the dump; small ones stay."""
+    monkeypatch.chdir(tmp_path)
+    assert out("npu.global_options().external_weight = True\n" + WEIGHTS, DUMP_GE_GRAPH="2") == ["True", "1", "[16384]", "1"]
+    assert not os.path.exists("tmp_weight")
+    assert out(WEIGHTS, DUMP_GE_GRAPH="2") == ["True", "0", "[]", "0"]
+
+
+def test_a_layer_norm_that_is_written_out(tmp_path, monkeypatch):
+    """enable_scope_fusion_passes is taken; the nodes become one with it and without."""
+    monkeypatch.chdir(tmp_path)
+    code = """
+npu.open().as_default()
+import glob, numpy as np, tensorflow as tf
+@tf.function
+def f(x):
+    with tf.name_scope("layer_norm"):
+        mean = tf.reduce_mean(x, -1, keepdims=True)
+        variance = tf.reduce_mean(tf.math.squared_difference(x, mean), -1, keepdims=True)
+        return (x - mean) * tf.math.rsqrt(variance + 1e-6) * np.linspace(0, 2, 32, dtype="f") + np.linspace(-1, 1, 32, dtype="f")
+x = np.random.default_rng(0).standard_normal((4, 32)).astype("f")
+got = f(x).numpy()
+d = x.astype("d")
+want = (d - d.mean(-1, keepdims=True)) / np.sqrt(d.var(-1, keepdims=True) + 1e-6) * np.linspace(0, 2, 32) + np.linspace(-1, 1, 32)
+print(np.abs(got - want).max() < 1e-5, 'type: "LayerNorm' in open(sorted(glob.glob("ge_proto_*Build.txt"))[-1]).read())
+"""
+    assert out("npu.global_options().enable_scope_fusion_passes = 'ScopeLayerNormPass,ScopeClipBoxesPass'\n" + code, DUMP_GE_GRAPH="2") == ["True", "True"]
+    assert out(code, DUMP_GE_GRAPH="2") == ["True", "True"]
 
 
 PRODUCT = """

@@ -39,7 +39,7 @@ struct alignas(64) Post {
   Type type;
   Op op;
   uint32_t root;
-  uint64_t count;
+  uint64_t count;  ///< of AllToAllVC: Request::matrix
   uint64_t send, receive;
   std::atomic<int32_t> cpu;  ///< that the rank ran on
   alignas(16) char tiny[kTinyBytes];

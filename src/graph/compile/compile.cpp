@@ -6,6 +6,7 @@
 
 #include "device/soc.h"
 #include "graph/compile/aipp.h"
+#include "graph/compile/external_weight.h"
 #include "graph/compile/four_bits.h"
 #include "graph/compile/option_error.h"
 #include "graph/compile/prints.h"
@@ -118,6 +119,7 @@ void check_values(const OptionTexts& options) {
     const char* name;
     std::initializer_list<std::string_view> values;
   } kOptions[] = {{"ge.graphRunMode", {"0", "1"}},
+                  {"ge.externalWeight", {"0", "1"}},
                   {"ge.deterministic", {"0", "1"}},
                   {"ge.topoSortingMode", {"0", "1", "2", "3"}},
                   {"ge.featureBaseRefreshable", {"0", "1"}},
@@ -393,7 +395,10 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
                     "has no effect",
                     name));
   if (const auto* soc = option(options, {"ge.socVersion", "soc_version"})) compiled.attributes["soc_version"] = *soc;
+  if (const auto* outside = option(options, {"ge.externalWeight"}); outside && *outside == "1")
+    move_weights_to_files(compiled);
   dump.stage(compiled, GraphDump::kLast);
+  name_weights_constants(compiled);
   kernel_meta.write(graph);
   return compiled;
 }

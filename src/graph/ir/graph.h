@@ -169,6 +169,7 @@ struct Model {
   std::shared_ptr<Graph> graph;
   std::map<std::string, std::shared_ptr<Graph>, std::less<>> subgraphs;
   Attributes attributes;
+  std::vector<std::shared_ptr<const void>> files;  ///< that lie on disk as long as the model is there
 };
 
 /// A copy that shares the constants' bytes.

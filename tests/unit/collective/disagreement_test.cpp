@@ -75,6 +75,16 @@ TEST(Disagreement, AllToAllVC) {
   });
 }
 
+TEST(Disagreement, AllToAllVCAboutOthers) {
+  as_ranks(3, [](Rank& r) {
+    Buffer in(64, [](size_t) { return 1.f; }), out(64, [](size_t) { return 0.f; });
+    Counts matrix(9, 4);
+    if (r.rank == 2) matrix[1 * 3 + 0] = 7;  // what rank 1 sends to rank 0, as rank 2 has it
+    ASSERT_EQ(HcclAlltoAllVC(in.data(), matrix.data(), kType, out.data(), kType, r.comm, r.stream), 0);
+    expect_pair(r, "rank 2 has another sendCountMatrix than rank 0");
+  });
+}
+
 TEST(Disagreement, AllGatherV) {
   as_ranks(3, [](Rank& r) {
     Buffer in(64, [](size_t) { return 1.f; }), out(64, [](size_t) { return 0.f; });

@@ -260,6 +260,16 @@ TEST(HostsDisagree, AboutTheMatrix) {
   });
 }
 
+TEST(HostsDisagree, AboutTheMatrixOfOthers) {
+  as_hosts({0, 1, 2}, [](Rank& r) {
+    Buffer in(64, one), out(64, nothing);
+    Counts matrix(9, 4);
+    if (r.rank == 2) matrix[1 * 3 + 0] = 7;  // what rank 1 sends to rank 0, as rank 2 has it
+    ASSERT_EQ(HcclAlltoAllVC(in.data(), matrix.data(), kFloat, out.data(), kFloat, r.comm, r.stream), 0);
+    expect_disagreement(r, "with other counts of the ranks");
+  });
+}
+
 TEST(HostsDisagree, AboutTheSizeOfAMessage) {
   as_hosts({0, 1}, [](Rank& r) {
     Buffer data(100'001, one);
