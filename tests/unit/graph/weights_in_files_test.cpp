@@ -3,8 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
 
 #include "device/device.h"
+#include "graph/compile/compile.h"
 #include "graph/executor/outline.h"
 #include "graph/executor/run.h"
 #include "graph/ir/mapped_files.h"
@@ -99,6 +102,72 @@ TEST_F(WeightsInFiles, AFileThatWasWrittenIsNotReadAgain) {
   write(other);
   std::filesystem::rename(other, path_);  // it is another file now
   EXPECT_NO_THROW(require_unwritten(mapped.data() + 100));
+}
+
+/// In a folder of its own.
+struct ExternalWeight : testing::Test {
+  void SetUp() override {
+    before_ = std::filesystem::current_path();
+    folder_ = testing::TempDir() + "external_" + std::to_string(getpid());
+    std::filesystem::create_directories(folder_);
+    std::filesystem::current_path(folder_);
+  }
+  void TearDown() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder_);
+  }
+  static Model model() {
+    Graph g("net");
+    Builder build(g);
+    const TensorDesc desc{DType::Float, {16, 32}};
+    const Endpoint x = build.input("x", 0, desc);
+    const auto constant = [&](const char* name, Dims dims) {
+      return build.constant(name,
+                            {DType::Float, dims, Tensor::of(Floats(static_cast<size_t>(count_of(dims)), 2)).data});
+    };
+    build.outputs(
+        {build("Add", "sum", {build("Mul", "scaled", {x, constant("large", {16, 32})}), constant("small", {32})})});
+    Model made;
+    made.graph = copy(g);
+    return made;
+  }
+  static size_t files() {
+    if (!std::filesystem::exists("tmp_weight")) return 0;
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("tmp_weight"), {}));
+  }
+  std::filesystem::path before_;
+  std::string folder_;
+};
+
+TEST_F(ExternalWeight, LargeConstantsLieInFilesWhileTheModelLives) {
+  std::optional<Model> compiled = compile(model(), {{"ge.externalWeight", "1"}});
+  const auto data_of = [&](const char* name) { return compiled->graph->find(name)->constant()->data; };
+  EXPECT_EQ(files(), 1u);
+  EXPECT_TRUE(in_mapped_file(data_of("large").data(), 16 * 32 * 4));
+  EXPECT_FALSE(in_mapped_file(data_of("small").data(), 32 * 4));
+  EXPECT_EQ(compiled->graph->find("large")->type(), "Const");
+  Model other = *compiled;
+  compiled.reset();
+  EXPECT_EQ(files(), 1u);
+  other = Model();
+  EXPECT_FALSE(std::filesystem::exists("tmp_weight"));
+}
+
+TEST_F(ExternalWeight, WithoutTheOptionThereIsNone) {
+  const Model compiled = compile(model(), {{"ge.externalWeight", "0"}});
+  EXPECT_FALSE(std::filesystem::exists("tmp_weight"));
+}
+
+TEST_F(ExternalWeight, Refusals) {
+  EXPECT_THROW(compile(model(), {{"ge.externalWeight", "yes"}}), Error);
+  std::ofstream("tmp_weight") << "no folder";
+  try {
+    compile(model(), {{"ge.externalWeight", "1"}});
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), 100003);
+    EXPECT_NE(e.text().find("tmp_weight"), std::string::npos) << e.text();
+  }
 }
 
 }  // namespace
