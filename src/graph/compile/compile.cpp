@@ -395,10 +395,11 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
                     "has no effect",
                     name));
   if (const auto* soc = option(options, {"ge.socVersion", "soc_version"})) compiled.attributes["soc_version"] = *soc;
-  if (const auto* outside = option(options, {"ge.externalWeight"}); outside && *outside == "1")
-    move_weights_to_files(compiled);
+  const auto* outside = option(options, {"ge.externalWeight"});
+  const bool in_files = outside && *outside == "1";
+  if (in_files) move_weights_to_files(compiled);
   dump.stage(compiled, GraphDump::kLast);
-  name_weights_constants(compiled);
+  if (in_files) name_weights_constants(compiled);
   kernel_meta.write(graph);
   return compiled;
 }
