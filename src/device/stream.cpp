@@ -1,5 +1,6 @@
 #include "device/stream.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/config.h"
@@ -285,7 +286,12 @@ void Stream::synchronize(std::chrono::milliseconds timeout) {
 
 bool Stream::idle() const {
   std::lock_guard lock(mutex_);
-  return completed_ == submitted_;
+  return std::max(completed_, over_) == submitted_;
+}
+
+void Stream::head_is_over() {
+  std::lock_guard lock(mutex_);
+  over_ = completed_ + 1;
 }
 
 // For an abort: takes out what is dropped, and the token with it when the head is.

@@ -34,13 +34,16 @@ class Stream {
   /// dropped some of it meanwhile, or 107020 after `timeout` (negative: none). The failure is cleared by being
   /// reported.
   void synchronize(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1));
-  /// True when nothing is queued or running.
+  /// True when nothing is queued or running, or nothing but a last record whose event is over already: who has seen the
+  /// event finds the stream idle.
   bool idle() const;
   /// Drops what has not started, and a head that is parked; a running task finishes.
   void abort();
   /// Of several streams: none of them goes on because of what another one drops.
   static void abort(std::span<Stream* const> streams);
 
+  /// By a control task in control(): what it does is done, before anybody can see it. It has yet to leave the stream.
+  void head_is_over();
   /// A parked control task is over: go on with the next one.
   void resume();
   /// True while an abort drops the head: it must not park.
@@ -101,6 +104,7 @@ class Stream {
   int pins_ = 0;
   uint64_t submitted_ = 0;
   uint64_t completed_ = 0;
+  uint64_t over_ = 0;               ///< as completed_, but with a head that has said that it is over
   uint64_t stuck_at_ = UINT64_MAX;  ///< the count of completed tasks at which the head was found to wait for others
   uint64_t aborts_ = 0;
   std::atomic<bool> failed_{false};

@@ -27,6 +27,7 @@ class RecordTask final : public Task {
   }
   Control control(Stream& stream) override {
     done_ = true;
+    stream.head_is_over();
     event_->complete(generation_, stream.stopped() ? stream.failure() : std::nullopt);
     return Control::Done;
   }

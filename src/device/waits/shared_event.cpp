@@ -35,7 +35,8 @@ class SharedRecordTask final : public Task {
       : event_(std::move(event)), generation_(generation) {
     kind = TaskKind::Control;
   }
-  Control control(Stream&) override {
+  Control control(Stream& stream) override {
+    stream.head_is_over();
     finish();
     return Control::Done;
   }

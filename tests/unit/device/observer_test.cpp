@@ -80,6 +80,40 @@ TEST_F(Observers, NothingIsKeptWhenNobodyListens) {
   EXPECT_EQ(recorder->size(), 0u);
 }
 
+/// Holds what ends a record until it is told to go on.
+class LateEnd final : public Observer {
+ public:
+  explicit LateEnd(Gate& gate) : gate_(gate) {}
+  void task_begun(const TaskEvent&) override {}
+  void task_ended(const TaskEvent& event) override {
+    if (std::string_view(event.name) == "EVENT_RECORD") gate_.task()->run();
+  }
+
+ private:
+  Gate& gate_;
+};
+
+// Whoever has seen the event that was recorded last finds the stream idle, however long the record takes to leave it.
+TEST_F(Observers, AStreamIsIdleOnceItsLastEventIsReached) {
+  for (const uint32_t flags : {0u, Event::kIpc}) {
+    Gate before, end;
+    Subscribed<LateEnd> late(watch::kTasks, std::make_shared<LateEnd>(end));
+    auto event = std::make_shared<Event>(flags);
+    a->submit(before.task());
+    event->record(*a);
+    EXPECT_FALSE(a->idle());
+    before.open = true;
+    event->synchronize(10'000);
+    end.wait_entered();
+    EXPECT_TRUE(a->idle()) << flags;
+    a->submit(new Work);
+    EXPECT_FALSE(a->idle()) << flags;
+    end.open = true;
+    a->synchronize(10s);
+    EXPECT_TRUE(a->idle()) << flags;
+  }
+}
+
 TEST_F(Observers, SeveralSeeEveryTask) {
   Subscribed<Recorder> first(watch::kTasks), second(watch::kTasks | watch::kArguments | watch::kRawTimes);
   constexpr size_t kTasks = 30;
