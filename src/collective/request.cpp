@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fnv1a.h"
+
 namespace updraft::collective {
 namespace {
 uint64_t extent(const std::vector<uint64_t>& counts, const std::vector<uint64_t>& offsets) {
@@ -13,10 +15,7 @@ uint64_t extent(const std::vector<uint64_t>& counts, const std::vector<uint64_t>
 }  // namespace
 
 uint64_t digest_of(const std::vector<uint64_t>& counts) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (uint64_t count : counts)
-    for (int byte = 0; byte < 8; ++byte, count >>= 8) hash = (hash ^ (count & 0xff)) * 0x100000001b3;
-  return hash;
+  return fnv1a(counts.data(), counts.size() * sizeof(uint64_t));
 }
 
 size_t Request::send_bytes(int rank, int ranks) const {

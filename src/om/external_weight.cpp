@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "device/memory.h"
+#include "graph/compile/external_weight.h"
 
 namespace updraft::om {
 namespace {
@@ -17,20 +18,11 @@ using graph::Graph;
 using graph::Node;
 using graph::Tensor;
 
-/// Smaller ones say how nodes work, and a file for each would cost more than it holds.
-constexpr size_t kLeast = 1024;
-
 /// By the content, so that equal weights are one file.
 std::string name_of(const Bytes& data) {
   std::string name;
   for (const uint8_t byte : sha256(data.data(), data.size())) name += fmt::format("{:02x}", byte);
   return name.substr(0, 32);
-}
-
-template <class F>
-void for_graphs(graph::Model& model, F&& f) {
-  f(*model.graph);
-  for (auto& [name, subgraph] : model.subgraphs) f(*subgraph);
 }
 
 void write(const std::string& path, const Bytes& data) {
@@ -50,10 +42,10 @@ void move_weights_out(graph::Model& model, const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw Error(code::kAclInvalidFile, "{}: {}", folder, error.message());
-  for_graphs(model, [&](Graph& graph) {
-    for (const auto& node : graph.nodes()) {
+  for (Graph* graph : model.graphs())
+    for (const auto& node : graph->nodes()) {
       const Tensor* constant = node->constant();
-      if (!constant || constant->data.size() < kLeast) continue;
+      if (!constant || constant->data.size() < graph::kLeastExternalWeight) continue;
       const Tensor value = *constant;
       const std::string name = name_of(value.data);
       write(folder + "/" + name, value.data);
@@ -62,15 +54,14 @@ void move_weights_out(graph::Model& model, const std::string& directory) {
                           {"length", static_cast<int64_t>(value.data.size())},
                           {"dtype", value.dtype},
                           {"shape", value.dims}};
-      graph.set_type(*node, "FileConstant");
+      graph->set_type(*node, "FileConstant");
     }
-  });
 }
 
 void bring_weights_in(graph::Model& model, const std::string& directory,
                       const std::map<std::string, std::pair<const void*, size_t>, std::less<>>& loaded) {
-  for_graphs(model, [&](Graph& graph) {
-    for (const auto& node : graph.nodes()) {
+  for (Graph* graph : model.graphs())
+    for (const auto& node : graph->nodes()) {
       if (node->type() != "FileConstant") continue;
       const auto refuse = [&](const std::string& why) {
         throw Error(100013, "{} (FileConstant): {}", node->name(), why);
@@ -104,9 +95,8 @@ void bring_weights_in(graph::Model& model, const std::string& directory,
         value.data = file.part(offset, wanted);
       }
       node->attributes = {{"value", std::move(value)}};
-      graph.set_type(*node, "Const");
+      graph->set_type(*node, "Const");
     }
-  });
 }
 
 }  // namespace updraft::om

@@ -588,6 +588,7 @@ case("EmbeddingDenseGrad", rows, torch.tensor([[0, 2, 2], [1, 0, 2]]), num_weigh
 # --- images ---
 case("Im2col", image, want=lambda v: F.unfold(v, (3, 2), padding=(1, 0), stride=2), ksizes=[3, 2], strides=[2, 2], pads=[1, 1, 0, 0])
 case("Col2im", r(2, 24, 6), const([5, 4]), want=lambda v, s: F.fold(v, (5, 4), (3, 2), stride=(2, 1)), kernel_size=[3, 2], dilation=[1, 1], padding=[0, 0], stride=[2, 1])
+case("Col2im", r(2, 4, 6, 6), const([5, 4]), want=lambda v, s: F.fold(v.flatten(1, 2), (5, 4), (3, 2), stride=(2, 1)), kernel_size=[3, 2], dilation=[1, 1], padding=[0, 0], stride=[2, 1])
 case("ResizeNearestNeighborV2", image, const([9, 4]), want=lambda v, s: F.interpolate(v, (9, 4)))
 case("ResizeNearestNeighborV2", image, const([9, 4]), want=lambda v, s: F.interpolate(v, (9, 4), mode="nearest-exact"), half_pixel_centers=True)
 for mode, how, like in (("nearest", {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, {}),

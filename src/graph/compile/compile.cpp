@@ -358,8 +358,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   for (auto& [name, subgraph] : compiled.subgraphs) subgraph = copy(*subgraph);
   Graph& graph = *compiled.graph;
   join_prints(graph);
-  keep_four_bits_in_words(graph);
-  for (auto& [name, subgraph] : compiled.subgraphs) keep_four_bits_in_words(*subgraph);
+  for (Graph* each : compiled.graphs()) keep_four_bits_in_words(*each);
   InputRanges ranges;
   if (const auto* shapes = option(options, {"input_shape", "ge.inputShape"})) {
     const auto parsed = parse_input_shapes(*shapes, &ranges);

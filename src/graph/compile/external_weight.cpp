@@ -14,7 +14,6 @@
 namespace updraft::graph {
 namespace {
 
-constexpr size_t kLeast = 1024;
 constexpr const char* kFolder = "tmp_weight";
 
 std::mutex g_mutex;
@@ -83,9 +82,8 @@ class WeightFile {
 
 template <class F>
 void for_nodes(Model& model, F&& f) {
-  for (const auto& node : model.graph->nodes()) f(*model.graph, *node);
-  for (auto& [name, subgraph] : model.subgraphs)
-    for (const auto& node : subgraph->nodes()) f(*subgraph, *node);
+  for (Graph* graph : model.graphs())
+    for (const auto& node : graph->nodes()) f(*graph, *node);
 }
 
 }  // namespace
@@ -93,7 +91,7 @@ void for_nodes(Model& model, F&& f) {
 void move_weights_to_files(Model& model) {
   for_nodes(model, [&](Graph& graph, Node& node) {
     const Tensor* constant = node.constant();
-    if (!constant || constant->data.size() < kLeast) return;
+    if (!constant || constant->data.size() < kLeastExternalWeight) return;
     Tensor value = *constant;
     auto file = std::make_shared<WeightFile>(value.data);
     const Bytes& bytes = file->bytes();

@@ -4,9 +4,12 @@
 
 namespace updraft::graph {
 
-/// Constants of 1 KiB and more become nodes of type FileConstant, each with a file of its own in tmp_weight, a folder
-/// of the current directory, which is mapped. A file goes with the model and all who hold its constant, at the latest
-/// with the process, and the folder with the last of them. Throws 100003 where a file cannot be written.
+/// Smaller constants, in bytes, say how nodes work, and a file for each would cost more than it holds.
+inline constexpr size_t kLeastExternalWeight = 1024;
+
+/// Constants of that size and more become nodes of type FileConstant, each with a file of its own in tmp_weight, a
+/// folder of the current directory, which is mapped. A file goes with the model and all who hold its constant, at the
+/// latest with the process, and the folder with the last of them. Throws 100003 where a file cannot be written.
 void move_weights_to_files(Model& model);
 
 /// Those nodes are constants again, as passes and the planner want them, of the mapped bytes.

@@ -207,11 +207,9 @@ Variable described(const Node& node) {
 }  // namespace
 
 bool has_variables(const Model& model) {
-  const auto in = [](const Graph& graph) {
-    return std::ranges::any_of(graph.nodes(), [](const auto& node) { return is_variable(*node); });
-  };
-  return in(*model.graph) ||
-         std::ranges::any_of(model.subgraphs, [&](const auto& subgraph) { return in(*subgraph.second); });
+  return std::ranges::any_of(model.graphs(), [](const Graph* graph) {
+    return std::ranges::any_of(graph->nodes(), [](const auto& node) { return is_variable(*node); });
+  });
 }
 
 std::vector<Variable> bind_variables(const Model& model) {

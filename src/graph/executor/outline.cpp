@@ -72,13 +72,10 @@ size_t aligned_weight(size_t bytes) {
 
 size_t weight_bytes(const Model& model) {
   size_t sum = 0;
-  const auto add = [&](const Graph& graph) {
-    for (const auto& node : graph.nodes())
+  for (const Graph* graph : model.graphs())
+    for (const auto& node : graph->nodes())
       if (const Tensor* constant = node->constant())
         sum += aligned_weight(static_cast<size_t>(constant->count()) * size_of(constant->dtype));
-  };
-  add(*model.graph);
-  for (const auto& [name, graph] : model.subgraphs) add(*graph);
   return sum;
 }
 

@@ -47,11 +47,9 @@ auto read_once(const Tensor& constant, Read read) {
 }  // namespace
 
 Weights::Weights(const Model& model, Device& device, std::byte* client, bool keep_files) : device_(device) {
-  std::vector<const Graph*> graphs = {model.graph.get()};
-  for (const auto& [name, graph] : model.subgraphs) graphs.push_back(graph.get());
   size_t own = 0;                                 // bytes of a block without those
   std::vector<std::pair<Node*, size_t>> brought;  // and where they lie in it
-  for (const Graph* graph : graphs)
+  for (const Graph* graph : model.graphs())
     for (const auto& node : graph->nodes()) {
       const Tensor* constant = node->constant();
       if (!constant) continue;

@@ -268,6 +268,14 @@ Node& Graph::make_net_output() {
   return add("NetOutput", "Node_Output");
 }
 
+std::vector<Graph*> Model::graphs() const {
+  std::vector<Graph*> all;
+  if (graph) all.push_back(graph.get());
+  for (const auto& [name, subgraph] : subgraphs)
+    if (subgraph) all.push_back(subgraph.get());
+  return all;
+}
+
 std::shared_ptr<Graph> copy(const Graph& graph) {
   auto made = std::make_shared<Graph>(graph.name());
   made->attributes = graph.attributes;

@@ -170,6 +170,9 @@ struct Model {
   std::map<std::string, std::shared_ptr<Graph>, std::less<>> subgraphs;
   Attributes attributes;
   std::vector<std::shared_ptr<const void>> files;  ///< that lie on disk as long as the model is there
+
+  /// The graph and those that nodes call; null ones are left out.
+  std::vector<Graph*> graphs() const;
 };
 
 /// A copy that shares the constants' bytes.

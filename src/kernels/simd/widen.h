@@ -78,6 +78,22 @@ UPDRAFT_VECTOR_INLINE void narrow_block(BFloat16* to, const float* from) {
 #pragma GCC unroll 4
   for (int64_t i = 0; i < N; i += 32)
     _mm512_storeu_si512(to + i, _mm512_permutex2var_epi16(rounded(from + i), upper, rounded(from + i + 16)));
+#elif defined(__AVX2__)
+  const auto rounded = [](const float* p) __attribute__((always_inline)) {
+    const __m256 x = _mm256_loadu_ps(p);
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    const __m256i nan = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256 chosen =
+        _mm256_blendv_ps(_mm256_castsi256_ps(sum), _mm256_castsi256_ps(nan), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return _mm256_srli_epi32(_mm256_castps_si256(chosen), 16);
+  };
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < N; i += 16) {
+    const __m256i both = _mm256_packus_epi32(rounded(from + i), rounded(from + i + 8));  // of each half of a register
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_permute4x64_epi64(both, 0xd8));
+  }
 #else
 #pragma GCC ivdep
   for (int64_t i = 0; i < N; ++i) to[i] = BFloat16(from[i]);

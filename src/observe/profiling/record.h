@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/fnv1a.h"
+
 namespace updraft::profiling {
 
 inline constexpr char kMagic[8] = {'U', 'P', 'D', 'P', 'R', 'O', 'F', '1'};
@@ -134,8 +136,7 @@ struct LostRecord {
 
 /// The number of a text; what MsprofGetHashId gives, too. Never 0.
 inline uint64_t text_id(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  uint64_t h = fnv1a(text.data(), text.size());
   h ^= h >> 32;
   return h ? h : 1;
 }

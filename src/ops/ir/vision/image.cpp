@@ -49,8 +49,11 @@ IR_OP(Im2col, aclnnIm2col, (In, x), (Out, y), (Ints, ksizes), (Ints, strides, 1)
 }
 IR_OP(Col2im, aclnnIm2colBackward, (In, x), (In, output_size), (Out, y), (Ints, kernel_size), (Ints, dilation),
       (Ints, padding), (Ints, stride)) {
-  call(op, "aclnnIm2colBackward", x, op.integers("output_size", output_size.handle), kernel_size, dilation, padding,
-       stride, y);
+  // MindSpore's x is [N, C, positions of a window, windows].
+  const TensorView columns =
+      x->rank == 4 ? ir::reshaped(op, *x, {x->dims[0], x->dims[1] * x->dims[2], x->dims[3]}) : *x;
+  call(op, "aclnnIm2colBackward", columns, op.integers("output_size", output_size.handle), kernel_size, dilation,
+       padding, stride, y);
 }
 
 // --- resizing -----------------------------------------------------------------------------------------------------
