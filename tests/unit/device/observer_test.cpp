@@ -8,6 +8,7 @@
 #include <functional>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,13 +26,13 @@ using namespace std::chrono_literals;
 /// Keeps a stream busy until it is told to go on.
 struct Gate {
   std::atomic<bool> entered{false}, open{false};
+  /// Until it is opened.
+  void wait() {
+    entered = true;
+    while (!open) std::this_thread::sleep_for(100us);
+  }
   Task* task() {
-    return new Work(
-        [this] {
-          entered = true;
-          while (!open) std::this_thread::sleep_for(100us);
-        },
-        TaskKind::Host);
+    return new Work([this] { wait(); }, TaskKind::Host);
   }
   void wait_entered() const {
     while (!entered) std::this_thread::sleep_for(100us);
@@ -86,7 +87,7 @@ class LateEnd final : public Observer {
   explicit LateEnd(Gate& gate) : gate_(gate) {}
   void task_begun(const TaskEvent&) override {}
   void task_ended(const TaskEvent& event) override {
-    if (std::string_view(event.name) == "EVENT_RECORD") gate_.task()->run();
+    if (std::string_view(event.name) == "EVENT_RECORD") gate_.wait();
   }
 
  private:
