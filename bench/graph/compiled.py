@@ -1,8 +1,9 @@
 """torch.compile with the wheel's npu backend against our own eager operators: the same model in one process, in turn.
 
-    ./dev bench graph --compiled [--models calls-10,resnet50,resnet50-frozen,llama-step,bert-train] [--rounds 5] [--threads 1]
+    ./dev bench graph --compiled [--models calls-10,calls-10-idle,resnet50,resnet50-frozen,llama-step,bert-train] [--rounds 5] [--threads 1]
 
-resnet50-frozen is compiled with frozen_parameter=True.
+resnet50-frozen is compiled with frozen_parameter=True. calls-10-idle is calls-10 with a backend that computes nothing: what torch.compile
+itself takes for a call.
 """
 import torch
 import torch_npu  # noqa: F401
@@ -82,8 +83,15 @@ def bert_train():
     return BertForSequenceClassification(config), (torch.randint(30000, (4, 128)), torch.randint(4, (4,)))
 
 
-MODELS = {"calls-10": (chain, 200), "resnet50": (resnet50, 1), "resnet50-frozen": (resnet50, 1), "llama-step": (llama_step, 5),
+MODELS = {"calls-10": (chain, 200), "calls-10-idle": (chain, 200), "resnet50": (resnet50, 1), "resnet50-frozen": (resnet50, 1), "llama-step": (llama_step, 5),
           "bert-train": (bert_train, 1)}
+
+
+def idle(results):
+    """A backend whose graphs give these tensors without computing anything."""
+    from functorch.compile import make_boxed_func
+    from torch._dynamo.backends.common import aot_autograd
+    return aot_autograd(fw_compiler=lambda graph, inputs: make_boxed_func(lambda *given: results))
 
 
 def backend(frozen):
@@ -125,7 +133,12 @@ def sides(name):
             return out.detach().float().cpu() if value else None
         return step
 
-    fast = torch.compile(model, backend=backend(name.endswith("frozen")), dynamic=False)
+    if name.endswith("idle"):
+        with torch.no_grad():
+            chosen = idle([model(*inputs)])
+    else:
+        chosen = backend(name.endswith("frozen"))
+    fast = torch.compile(model, backend=chosen, dynamic=False)
     return stepper(fast), stepper(model), times
 
 

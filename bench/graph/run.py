@@ -5,6 +5,7 @@ float, -int8 the same quantised model on both sides.
     ./dev bench graph [--models resnet50-b1,bert-b1] [--rounds 5] [--threads 2] [--clock cpu]
     ./dev bench graph --compiled [--models resnet50,llama-step]      torch.compile against our own eager (compiled.py)
     ./dev bench graph --builds | --growth      times to compile and load, memory; how they grow with nodes (builds.py)
+    ./dev bench graph --calls                  what a call of a graph costs in the library alone (calls.py)
 """
 import argparse
 import math
@@ -86,6 +87,7 @@ def main():
     parser.add_argument("--compiled", action="store_true", help="torch.compile with the wheel's npu backend against our own eager")
     parser.add_argument("--builds", action="store_true", help="times to compile and load, and memory")
     parser.add_argument("--growth", action="store_true", help="the same as the nodes of a graph grow to 50,000")
+    parser.add_argument("--calls", action="store_true", help="what a call of a graph of ten small operators costs in the library alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor time of all threads, with --threads 1 on a busy machine")
@@ -97,6 +99,9 @@ def main():
     if options.builds or options.growth:
         from bench.graph import builds
         return builds.measure_builds(command, options.threads) if options.builds else builds.measure_growth(command)
+    if options.calls:
+        from bench.graph import calls
+        return calls.measure_calls(command)
     options.models = options.models or ",".join(MODELS)
     if options.measure:
         return measure(options)

@@ -305,7 +305,7 @@ def test_pairs_of_moments(dtype):
         same(out, want, dtype, f"norm {p}")
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 15, 16, 17, 40, 64, 100, 511, 512, 513])
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 15, 16, 17, 24, 31, 40, 64, 100, 511, 512, 513])
 def test_short_rows(n):
     """Rows are reduced several at a time: any number of them, rows apart, extremes and NaN anywhere, the same bits whatever the layout."""
     for rows in (1, 7, 16, 37, 700):

@@ -101,8 +101,17 @@ void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wid
     for (int i = 0; i < L; ++i) wide[row + i] = apply_one<O>(wide[row + i], static_cast<Wide>(result[i]));
   };
   int64_t r = 0;
+  // Registers may be filled beyond a row as far as the rows that follow reach.
+  const int64_t end = (rows - 1) * stride + n;
   if (n >= kWidth) {
+    const int64_t whole = n / kWidth * kWidth;
+    using Places = V<std::conditional_t<sizeof(W) == 4, int32_t, int64_t>>;
+    Places of_row[kRegisters];  // which lanes of the last registers are the row's own
+    for (int k = 0; k < kRegisters; ++k)
+      for (int j = 0; j < L; ++j) of_row[k][j] = whole + k * L + j < n ? -1 : 0;
+    const V<W> nothing = V<W>{} + O::template identity<W>();
     for (; r + L <= rows; r += L) {
+      const bool beyond = stride >= 0 && (r + L - 1) * stride + whole + kWidth <= end;
       V<W> lane[L];
       for (int i = 0; i < L; ++i) {
         const T* p = x + (r + i) * stride;
@@ -115,7 +124,11 @@ void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wid
         };
         int64_t c = kWidth;
         for (; c + kWidth <= n; c += kWidth) add(p + c);
-        if (c < n) {
+        if (c < n && beyond) {
+#pragma GCC unroll 8
+          for (int k = 0; k < kRegisters; ++k)
+            sum[k] = apply<O, W>(sum[k], of_row[k] ? load_as<W>(p + c + k * L) : nothing);
+        } else if (c < n) {
           alignas(64) T rest[kWidth];
           std::fill_n(rest, kWidth, O::template identity<T>());
           std::copy_n(p + c, n - c, rest);
@@ -135,8 +148,6 @@ void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wid
       put(r, lane[0]);
     }
   } else if (stride >= 0) {
-    // Registers are filled beyond the row, as far as the rows that follow reach.
-    const int64_t end = (rows - 1) * stride + n;
     for (; r + L <= rows && (r + L - 1) * stride + kWidth <= end; r += L) {
       V<W> all{};
       for (int64_t from = 0; from < n; from += L) {
