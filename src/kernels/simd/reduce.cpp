@@ -88,10 +88,80 @@ int64_t merged_rows(int64_t stride, int64_t rows, int64_t n, W* acc, F&& f) {
   return lines * together;
 }
 
+constexpr int64_t kStrip = 512;  // columns whose results stay at hand
+
+UPDRAFT_VECTOR_INLINE void add_to(double* wide, VectorF v) {
+  typedef float Part __attribute__((vector_size(kVectorBytes / 2)));
+  Part part[2];
+  std::memcpy(part, &v, sizeof v);
+  for (int u = 0; u < 2; ++u) {
+    double* to = wide + u * kLanes<double>;
+    store_vector<double>(to, load_vector<double>(to) + __builtin_convertvector(part[u], VectorD));
+  }
+}
+UPDRAFT_VECTOR_INLINE void add_to(double* wide, float v) { *wide += static_cast<double>(v); }
+
+/// f.operator()<V>(c) for all columns c: V is VectorF, and float for those that fill no vector.
+template <class F>
+UPDRAFT_VECTOR_INLINE void along(int64_t n, F&& f) {
+  int64_t c = 0;
+  for (; c + kLanes<float> <= n; c += kLanes<float>) f.template operator()<VectorF>(c);
+  for (; c < n; ++c) f.template operator()<float>(c);
+}
+template <class V, class H>
+UPDRAFT_VECTOR_INLINE V as_float(const H* p) {
+  if constexpr (std::is_same_v<V, float>) return static_cast<float>(*p);
+  else return widen(p);
+}
+template <class V, class H>
+UPDRAFT_VECTOR_INLINE V four_rows(const H* p, int64_t stride) {
+  return (as_float<V>(p) + as_float<V>(p + stride)) + (as_float<V>(p + 2 * stride) + as_float<V>(p + 3 * stride));
+}
+
+/// Sums of floats or halves: sixteen rows (then eight) in float, then once in double. Four rows are read at a time: with
+/// more, matrices whose rows are a page apart want more lines of the same sets than the cache has.
+template <class H>
+void column_sums(const H* x, int64_t stride, int64_t rows, int64_t columns, double* sums) {
+  if (const int64_t taken = merged_rows<AddOp>(
+          stride, rows, columns, sums,
+          [&](int64_t lines, int64_t wider, double* more) { column_sums(x, wider, lines, wider, more); })) {
+    x += taken * stride;
+    rows -= taken;
+  }
+  alignas(kVectorBytes) float first[kStrip], second[kStrip];
+  for (int64_t from = 0; from < columns; from += kStrip) {
+    const int64_t n = std::min(kStrip, columns - from);
+    double* wide = sums + from;
+    auto put = [](float* to, auto v) __attribute__((always_inline)) { std::memcpy(to, &v, sizeof v); };
+    int64_t r = 0;
+    for (; r + 16 <= rows; r += 16) {
+      const H *p = x + r * stride + from, *p4 = p + 4 * stride, *p8 = p4 + 4 * stride, *p12 = p8 + 4 * stride;
+      along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<V>(p + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { put(first + c, as_float<V>(first + c) + four_rows<V>(p4 + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { put(second + c, four_rows<V>(p8 + c, stride)); });
+      along(n, [&]<class V>(int64_t c) {
+        add_to(wide + c, as_float<V>(first + c) + (as_float<V>(second + c) + four_rows<V>(p12 + c, stride)));
+      });
+    }
+    for (; r + 8 <= rows; r += 8) {
+      const H *p = x + r * stride + from, *p4 = p + 4 * stride;
+      along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<V>(p + c, stride)); });
+      along(n, [&]<class V>(int64_t c) {
+        add_to(wide + c, as_float<V>(first + c) + four_rows<V>(p4 + c, stride));
+      });
+    }
+    for (; r < rows; ++r) {
+      const H* p = x + r * stride + from;
+      along(n, [&]<class V>(int64_t c) { add_to(wide + c, as_float<V>(p + c)); });
+    }
+  }
+}
+
 template <class O, class T, class W>
 void cols(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
   W* acc = static_cast<W*>(wide);
   const T* v = static_cast<const T*>(x);
+  if constexpr (std::is_same_v<O, AddOp> && std::is_same_v<T, float>) return column_sums(v, stride, rows, n, acc);
   if (const int64_t taken = merged_rows<O>(stride, rows, n, acc, [&](int64_t lines, int64_t columns, W* sums) {
         cols<O, T, W>(x, columns, lines, columns, sums);
       })) {
@@ -100,43 +170,35 @@ void cols(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
   }
   int64_t r = 0;
   if constexpr ((std::is_same_v<O, MaxOp> || std::is_same_v<O, MinOp>)&&!std::is_same_v<T, W>) {
-    // Extremes are the same in T; loops that compare in two types are no vectors.
-    constexpr int64_t kStrip = 512;
+    // Extremes are the same in T.
     T top[kStrip];
     for (int64_t from = 0; rows >= 8 && from < n; from += kStrip) {
       const int64_t width = std::min(kStrip, n - from);
       std::copy_n(v + from, width, top);
-      for (r = 1; r < rows; ++r) {
+      const auto take = [&]<class V>(int64_t c, V values) __attribute__((always_inline)) {
+        values = O::apply(as_float<V>(top + c), values);
+        std::memcpy(top + c, &values, sizeof values);
+      };
+      for (r = 1; r + 4 <= rows; r += 4) {
+        const T *p = v + r * stride + from, *p2 = p + 2 * stride;
+        along(width, [&]<class V>(int64_t c) {
+          take(c, O::apply(O::apply(as_float<V>(p + c), as_float<V>(p + stride + c)),
+                           O::apply(as_float<V>(p2 + c), as_float<V>(p2 + stride + c))));
+        });
+      }
+      for (; r < rows; ++r) {
         const T* p = v + r * stride + from;
-#pragma GCC ivdep
-        for (int64_t c = 0; c < width; ++c) top[c] = O::apply(top[c], p[c]);
+        along(width, [&]<class V>(int64_t c) { take(c, as_float<V>(p + c)); });
       }
       for (int64_t c = 0; c < width; ++c) acc[from + c] = O::apply(acc[from + c], static_cast<W>(top[c]));
     }
   } else if constexpr (!std::is_same_v<O, MulOp> || std::is_same_v<T, W>) {
-    // Eight rows, and twice as many where there are, in T, then once in W.
-    for (; r + 16 <= rows; r += 16) {
-      const T* p = v + r * stride;
+    // Four rows in T, then once in W.
+    for (; r + 4 <= rows; r += 4) {
+      const T *p = v + r * stride, *p1 = p + stride, *p2 = p1 + stride, *p3 = p2 + stride;
 #pragma GCC ivdep
-      for (int64_t c = 0; c < n; ++c) {
-        T sum[4];
-#pragma GCC unroll 4
-        for (int64_t k = 0; k < 4; ++k)
-          sum[k] = O::apply(O::apply(p[4 * k * stride + c], p[(4 * k + 1) * stride + c]),
-                            O::apply(p[(4 * k + 2) * stride + c], p[(4 * k + 3) * stride + c]));
-        acc[c] = O::apply(acc[c], static_cast<W>(O::apply(O::apply(sum[0], sum[1]), O::apply(sum[2], sum[3]))));
-      }
-    }
-    for (; r + 8 <= rows; r += 8) {
-      const T* p = v + r * stride;
-      const T *p1 = p + stride, *p2 = p1 + stride, *p3 = p2 + stride, *p4 = p3 + stride, *p5 = p4 + stride,
-              *p6 = p5 + stride, *p7 = p6 + stride;
-#pragma GCC ivdep
-      for (int64_t c = 0; c < n; ++c) {
-        T a = O::apply(O::apply(p[c], p1[c]), O::apply(p2[c], p3[c]));
-        T b = O::apply(O::apply(p4[c], p5[c]), O::apply(p6[c], p7[c]));
-        acc[c] = O::apply(acc[c], static_cast<W>(O::apply(a, b)));
-      }
+      for (int64_t c = 0; c < n; ++c)
+        acc[c] = O::apply(acc[c], static_cast<W>(O::apply(O::apply(p[c], p1[c]), O::apply(p2[c], p3[c]))));
     }
   }
   for (; r < rows; ++r) {
@@ -340,51 +402,13 @@ void reduce_map(int map, int compute, const void* x, int64_t n, const void* pivo
   }
 }
 
-namespace {
-template <int Rows, class H>
-void several_of_halves(const H* x, int64_t stride, int64_t n, double* wide) {
-  constexpr int L = kLanes<float>;
-  int64_t c = 0;
-  for (; c + 2 * L <= n; c += 2 * L) {
-    VectorF sum[4] = {widen(x + c), widen(x + c + L), widen(x + stride + c), widen(x + stride + c + L)};
-#pragma GCC unroll 16
-    for (int64_t k = 2; k < Rows; ++k)
-      for (int u = 0; u < 2; ++u) sum[2 * (k % 2) + u] += widen(x + k * stride + c + u * L);
-    alignas(64) float both[2 * L];
-    for (int u = 0; u < 2; ++u) store_vector<float>(both + u * L, sum[u] + sum[2 + u]);
-    for (int64_t j = 0; j < 2 * L; ++j) wide[c + j] += static_cast<double>(both[j]);
-  }
-  for (; c < n; ++c) {
-    float sum = static_cast<float>(x[c]);
-    for (int64_t k = 1; k < Rows; ++k) sum += static_cast<float>(x[k * stride + c]);
-    wide[c] += static_cast<double>(sum);
-  }
-}
-
-// As cols() does it on floats.
-template <class H>
-void cols_of_halves(const H* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
-  if (const int64_t taken = merged_rows<AddOp>(
-          stride, rows, n, wide,
-          [&](int64_t lines, int64_t columns, double* sums) { cols_of_halves(x, columns, lines, columns, sums); })) {
-    x += taken * stride;
-    rows -= taken;
-  }
-  int64_t r = 0;
-  for (; r + 16 <= rows; r += 16) several_of_halves<16>(x + r * stride, stride, n, wide);
-  for (; r + 8 <= rows; r += 8) several_of_halves<8>(x + r * stride, stride, n, wide);
-  for (; r < rows; ++r)
-    for (int64_t c = 0; c < n; ++c) wide[c] += static_cast<double>(static_cast<float>(x[r * stride + c]));
-}
-}  // namespace
-
 void sum_row_half(DType type, const void* x, int64_t n, double* wide) {
   *wide += type == DType::Float16 ? sum_of(static_cast<const Half*>(x), n) : sum_of(static_cast<const BFloat16*>(x), n);
 }
 
 void sum_cols_half(DType type, const void* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
-  if (type == DType::Float16) cols_of_halves(static_cast<const Half*>(x), stride, rows, n, wide);
-  else cols_of_halves(static_cast<const BFloat16*>(x), stride, rows, n, wide);
+  if (type == DType::Float16) column_sums(static_cast<const Half*>(x), stride, rows, n, wide);
+  else column_sums(static_cast<const BFloat16*>(x), stride, rows, n, wide);
 }
 
 void moments_row(int compute, const void* x, int64_t n, const void* pivot, double* sum, double* square) {
