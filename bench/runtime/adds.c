@@ -4,7 +4,8 @@
  *   build/adds build/release/cann/lib64/libupdraft.so [another libupdraft.so]
  *
  * With two libraries each gets a process of its own and they take turns. The time is the tenth percentile of the rounds,
- * since what others do on the machine only makes rounds slower; the last line is the ratio of both. */
+ * since what others do on the machine only makes rounds slower; the last line is the ratio of both.
+ * -DCALLS=… -DROUNDS=… : calls of a round, and rounds, for runs that count instructions (run.py --instructions). */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kCalls = 20000, kRounds = 401 };
+#ifndef CALLS
+#define CALLS 20000
+#define ROUNDS 401
+#endif
+enum { kCalls = CALLS, kRounds = ROUNDS };
 
 static void* symbol(void* library, const char* name) {
   void* p = dlsym(library, name);

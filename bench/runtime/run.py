@@ -3,14 +3,17 @@ in one thread. Our copies of that size use all cores.
 
     ./dev bench runtime
     ./dev bench runtime --against OTHER/libupdraft.so     adds in C alone, of this build and another in turns (adds.c); nothing is recorded
+    … --instructions     the same, counted by valgrind: no neighbour on the machine changes that
 """
 import argparse
 import ctypes
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from bench.measure import interleave, machine, report
@@ -59,12 +62,47 @@ def against(other):
         subprocess.run([adds, pathlib.Path(other).resolve(), pathlib.Path(updraft.home(), "lib64/libupdraft.so").resolve()], check=True, env=environment)
 
 
+def instructions(other):
+    """Instructions of an add, of both libraries: what a program of more calls executes beyond one of fewer."""
+    import updraft
+
+    few, many = 2000, 6000
+    per_call = []
+    # valgrind cannot reserve a card's memory
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("UPDRAFT_")} | {"UPDRAFT_MEMORY": "256M", "UPDRAFT_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        for library in pathlib.Path(other).resolve(), pathlib.Path(updraft.home(), "lib64/libupdraft.so").resolve():
+            counted = []
+            for calls in few, many:
+                program, log = pathlib.Path(folder, f"adds{calls}"), pathlib.Path(folder, f"{len(per_call)}-{calls}.%p")
+                subprocess.run(["cc", "-O2", f"-DCALLS={calls}", "-DROUNDS=1", pathlib.Path(__file__).with_name("adds.c"), "-ldl", "-o", program], check=True)
+                subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes", f"--log-file={log}", program, library],
+                               check=True, env=environment, stdout=subprocess.DEVNULL)
+                counted.append(children_of(log))
+            per_call.append((counted[1] - counted[0]) / (2 * (many - few)))  # the first round, too, warms up with so many
+            print(f"{per_call[-1]:.0f} instructions a call: {library}", flush=True)
+    print(f"{per_call[1] / per_call[0]:.4f}")
+
+
+def children_of(log):
+    """What valgrind counted for the process that calls the library: it outlives the program that reads its answers."""
+    for _ in range(600):
+        counts = [int(m[1]) for f in log.parent.glob(log.name.replace("%p", "*")) if (m := re.search(r"Collected : (\d+)", f.read_text()))]
+        if len(counts) == 2:
+            return max(counts)
+        time.sleep(0.1)
+    sys.exit(f"valgrind counted {len(counts)} of two processes")
+
+
 def main():
     arguments = argparse.ArgumentParser(prog="./dev bench runtime")
     arguments.add_argument("--against", metavar="LIBRARY", help="compare a small add with that of another build's libupdraft.so")
-    other = arguments.parse_args().against
-    if other:
-        return against(other)
+    arguments.add_argument("--instructions", action="store_true", help="with --against: count instructions by valgrind instead of taking the time")
+    chosen = arguments.parse_args()
+    if chosen.against:
+        return instructions(chosen.against) if chosen.instructions else against(chosen.against)
+    if chosen.instructions:
+        arguments.error("--instructions compares: give the other library by --against")
     import torch
     import torch_npu  # noqa: F401
     before, rows = machine(), {}
