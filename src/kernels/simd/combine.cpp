@@ -6,15 +6,13 @@
 #include <type_traits>
 
 #include "kernels/simd/stream.h"
+#include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
 
 constexpr int kUnroll = 8;  // accumulators: half of the registers of the smallest instruction set
-
-typedef uint32_t VectorU __attribute__((vector_size(kVectorBytes), may_alias));
-typedef uint16_t HalfVectorU __attribute__((vector_size(kVectorBytes / 2), may_alias));
 
 /// Elements as they lie in memory, and the vectors that they are combined in.
 template <class T>
@@ -29,64 +27,17 @@ struct Element {
   static UPDRAFT_VECTOR_INLINE void store(char* p, V v) { std::memcpy(p, &v, sizeof v); }
 };
 
-template <>
-struct Element<BFloat16> {
+template <class H>
+struct HalfElement {
   using V = VectorF;
   static constexpr int kBytes = kVectorBytes / 2;
-  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
-    HalfVectorU h;
-    std::memcpy(&h, p, sizeof h);
-    return (VectorF)(__builtin_convertvector(h, VectorU) << 16);
-  }
-  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
-    const VectorU x = (VectorU)v;
-    const VectorU rounded = x + 0x7fffu + ((x >> 16) & 1u);
-    const VectorU bits = (v != v ? (x | 0x400000u) : rounded) >> 16;
-    const HalfVectorU h = __builtin_convertvector(bits, HalfVectorU);
-    std::memcpy(p, &h, sizeof h);
-  }
+  static UPDRAFT_VECTOR_INLINE V load(const char* p) { return widen(reinterpret_cast<const H*>(p)); }
+  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) { narrow(reinterpret_cast<H*>(p), v); }
 };
-
 template <>
-struct Element<Half> {
-  using V = VectorF;
-  static constexpr int kBytes = kVectorBytes / 2;
-#if defined(__AVX512F__)
-  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
-    return (V)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-  }
-  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, 0));
-  }
-#elif defined(__F16C__)
-  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
-    return (V)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  }
-  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, 0));
-  }
-#else
-  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
-    HalfVectorU h;
-    std::memcpy(&h, p, sizeof h);
-    const VectorU x = __builtin_convertvector(h, VectorU);
-    // The exponent moves by multiplying, which also normalises subnormals; infinities and NaN get all its bits.
-    const VectorF value = (VectorF)((x & 0x7fffu) << 13) * 0x1p112f;
-    const VectorU bits = (VectorU)value;
-    return (VectorF)((value >= 65536.0f ? bits | 0x7f800000u : bits) | ((x & 0x8000u) << 16));
-  }
-  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
-    const VectorU all = (VectorU)v, x = all & 0x7fffffffu;
-    const VectorU normal = (x + 0xc8000fffu + ((x >> 13) & 1u)) >> 13;
-    const VectorU small = (VectorU)((VectorF)x + 0.5f) - 0x3f000000u;  // the addition rounds at the last bit
-    VectorU bits = x < 0x38800000u ? small : normal;
-    bits = x >= 0x477ff000u ? (VectorU{} + 0x7c00u) : bits;
-    bits = x > 0x7f800000u ? (0x7e00u | ((x >> 13) & 0x3ffu)) : bits;
-    const HalfVectorU h = __builtin_convertvector(bits | ((all >> 16) & 0x8000u), HalfVectorU);
-    std::memcpy(p, &h, sizeof h);
-  }
-#endif
-};
+struct Element<Half> : HalfElement<Half> {};
+template <>
+struct Element<BFloat16> : HalfElement<BFloat16> {};
 
 template <Combine O, class V>
 UPDRAFT_VECTOR_INLINE V combine_vectors(V a, V b) {
