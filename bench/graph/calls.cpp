@@ -130,7 +130,8 @@ int main(int argc, char** argv) {
     std::vector<ge::Tensor> outputs = {on_device(result)};
     const auto graph = [&] { MUST(session.RunGraphWithStreamAsync(0, stream, inputs, outputs)); };
     const float one = 1;
-    const Eager eager = {stream, view(x), view(y), {view(first), view(second)}, aclCreateScalar(const_cast<float*>(&one), ACL_FLOAT)};
+    const Eager eager = {
+        stream, view(x), view(y), {view(first), view(second)}, aclCreateScalar(const_cast<float*>(&one), ACL_FLOAT)};
 
     nanoseconds(graph, 10, stream);
     nanoseconds(eager, 10, stream);
@@ -141,7 +142,8 @@ int main(int argc, char** argv) {
     for (int round = 0; round < rounds; ++round) {
       double times[2];
       for (int k = 0; k < 2; ++k)
-        times[(round ^ k) & 1] = (round ^ k) & 1 ? nanoseconds(eager, calls, stream) : nanoseconds(graph, calls, stream);
+        times[(round ^ k) & 1] =
+            (round ^ k) & 1 ? nanoseconds(eager, calls, stream) : nanoseconds(graph, calls, stream);
       std::printf("%.1f %.1f\n", times[0], times[1]);
     }
   }

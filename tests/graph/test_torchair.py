@@ -14,7 +14,7 @@ NAMES = ["static_forward", "backend_by_name", "dynamic_forward", "gears_in_pairs
          "generation_with_a_cache", "attention", "attention_by_torch_npu", "quantised_and_grouped_products", "experts_by_torch_npu",
          "between_the_products_of_experts", "sparse_and_linear_attention", "what_serving_asks_for",
          "latent_attention_and_what_experts_give_back", "parts_of_attention_and_pages_of_caches",
-         "weights_in_formats_of_the_units", "hints_and_spectra", "four_bits_in_products", "training_of_attention",
+         "weights_in_formats_of_the_units", "hints_and_spectra", "four_bits_in_products", "numbers_of_four_bits", "training_of_attention",
          "dropout_in_training", "random_draws", "printed_tensors", "compiled_again_from_disk"]
 
 

@@ -553,6 +553,27 @@ def four_bits_in_products():
 
 
 @program
+def numbers_of_four_bits():
+    """Quantisers that give them, which their converters then put into words; rotations, and caches of whole numbers."""
+    def f(x, by):
+        return [*torch_npu.npu_dynamic_quant(x, dst_type=torch.quint4x2), *torch_npu.npu_dynamic_quant_asymmetric(x, dst_type=torch.quint4x2),
+                *torch_npu.npu_rotate_quant(x, by, dst_dtype=torch.quint4x2), *torch_npu.npu_rotate_quant(x, by, dst_dtype=torch.int8)]
+
+    def g(x, cos, sin, keys, values, at, by_key, by_value):
+        out = torch_npu.npu_rope_quant_kvcache(x, cos, sin, keys, values, at, by_key, by_value, [32, 16, 16], kv_output=True)
+        return [t + 0 for t in out[:3]]
+
+    torch.manual_seed(14)
+    x, by = torch.randn(3, 64).half().npu(), (torch.randn(16, 16) / 4).half().npu()
+    given = [t.npu() for t in (torch.randn(2, 3, 64).half(), torch.randn(2, 3, 1, 16).half(), torch.randn(2, 3, 1, 16).half(), torch.zeros(2, 5, 1, 16, dtype=torch.int8),
+                               torch.zeros(2, 5, 1, 16, dtype=torch.int8), torch.tensor([0, 2], dtype=torch.int32), torch.rand(16) * 20, torch.rand(16) * 20)]
+    again = [t.clone() for t in given]
+    compiled_results, results = compiled(g)(*given), g(*again)
+    assert again[3].count_nonzero() > 0
+    return [*compiled(f)(x, by), *compiled_results, *given[3:5]], [*f(x, by), *results, *again[3:5]]
+
+
+@program
 def training_of_attention():
     def step(run):
         torch.manual_seed(9)

@@ -340,7 +340,24 @@ def whole(x, scale, offset):
     return (x * scale + offset).round().clamp(-128, 127).to(I8)
 
 
+def rope_quant_cache(x, cos, sin, k_cache, v_cache, at, k_scale, v_scale, k_offset, v_offset, *others):
+    """Of x [batch, length, (queries + 2) * size], one head of keys and values, and a cache [batch, places, 1, size]."""
+    batch, length, size = *x.shape[:2], cos.shape[-1]
+    heads = x.reshape(batch, length, -1, size)
+    a, b = heads.chunk(2, -1)
+    q, k, v = (heads * cos + torch.cat([-b, a], -1) * sin)[:, :, :-2], (heads * cos + torch.cat([-b, a], -1) * sin)[:, :, -2:-1], heads[:, :, -1:]
+    caches = []
+    for cache, numbers, scale, offset in (k_cache, k, k_scale, k_offset), (v_cache, v, v_scale, v_offset):
+        cache = cache.clone()
+        for n, first in enumerate(at.tolist()):
+            cache[n, first:first + length] = whole(numbers[n], scale, offset)
+        caches.append(cache)
+    return *caches, q, k, v
+
+
 ROUTING = {
+    "RotateQuant": lambda x, rotation, *others: dynamic((x.unflatten(-1, (-1, rotation.shape[0])) @ rotation).flatten(-2), None),
+    "DequantRopeQuantKvcache": rope_quant_cache,
     "GroupedMatmulV4 GroupedMatmulV5": lambda x, w, *others: ([a @ b for a, b in zip(x, w)],),
     "IncreFlashAttentionV4": lambda q, k, v, shift, mask, lengths, *others: inferred(q, k[0], v[0], lengths)[0],
     "PromptFlashAttentionV3": lambda q, k, v, shift, mask, own, lengths, *others: inferred(q, k, v, lengths)[0],

@@ -72,6 +72,56 @@ def test_index_beyond_the_cache_is_refused():
         torch.npu.synchronize()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode", ["contiguous", "page"])
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("whole", [False, True])
+def test_rope_quant_kvcache(whole, rank, mode, dtype):
+    """By the wheel's functions: queries and keys turned, keys and values as whole numbers in the caches, at their places alone."""
+    batch, length, queries, heads, size = 2, 3 if rank == 3 else 1, 4, 2, 8
+    tokens, width = batch * length, (queries + 2 * heads) * size
+    real = r(tokens, width).double()
+    column, row = r(width, low=0.01, high=0.02).float(), r(tokens, low=0.5, high=1).float()
+    x = (real * 100).round().to(torch.int32) if whole else real.to(dtype)
+    real = x.double() * column.double() * row.double()[:, None] if whole else x.double()
+    cos, sin = r(tokens, size).to(dtype), r(tokens, size).flip(1).to(dtype)
+    scales, offsets = [r(heads, size, low=20, high=30).float(), r(size, low=20, high=30).float()], [r(size).float(), None]
+    part = real.view(tokens, -1, size)
+    a, b = part.chunk(2, -1)
+    turned = part * cos.double()[:, None] + torch.cat([-b, a], -1) * sin.double()[:, None]
+    q, k, v = turned[:, :queries], turned[:, queries:-heads], part[:, -heads:]
+    shape = (batch, 6, heads, size) if mode == "contiguous" else (3, 4, heads, size)
+    index = torch.tensor([1, 3] if mode == "contiguous" else [5, 0, 11, 2, 7, 8][:tokens], dtype=torch.int32)
+    places = [(t // length, index[t // length].item() + t % length) if mode == "contiguous" else divmod(index[t].item(), 4) for t in range(tokens)]
+    caches = [torch.randint(-9, 9, shape, dtype=I8).npu() for _ in range(2)]
+    wanted = [c.cpu().double() for c in caches]
+    for want, numbers, scale, offset in zip(wanted, (k, v), scales, offsets):
+        for (first, second), line in zip(places, numbers):
+            want[first, second] = line * scale.double() + (0 if offset is None else offset.double())
+    lead = (batch, length) if rank == 3 else (batch,)
+    line = [t.view(*lead, 1, size).npu() for t in (cos, sin)]
+    more = {"weight_scale": column.npu(), "activation_scale": row.npu()} if whole else {}
+    run = torch_npu.npu_dequant_rope_quant_kvcache if whole else torch_npu.npu_rope_quant_kvcache
+    before = [c.clone() for c in caches]
+    got = run(x.view(*lead, width).npu(), *line, *caches, index.npu(), *(s.npu() for s in scales), [queries * size, heads * size, heads * size],
+              offset_k=offsets[0].npu(), kv_output=True, cache_mode=mode, **more)
+    loose = {torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+    for one, want in zip(got[:3], (q, k, v)):
+        assert one.shape[:-2] == lead and one.dtype == dtype
+        torch.testing.assert_close(one.cpu().double().view(want.shape), want, rtol=loose, atol=loose)
+    for cache, want, old in zip(caches, wanted, before):
+        seen = cache.cpu().double()
+        assert ((seen - want.clamp(-128, 127)).abs() <= 0.5 + 1e-3).all()
+        untouched = torch.ones(shape[:2], dtype=torch.bool)
+        for place in places:
+            untouched[place] = False
+        assert torch.equal(cache.cpu()[untouched], old.cpu()[untouched])
+    with pytest.raises(RuntimeError, match="bias is given, which is not supported|place 99 of token 0 is out of range"):
+        if whole: run(x.view(*lead, width).npu(), *line, *caches, index.npu(), *(s.npu() for s in scales), [queries * size, heads * size, heads * size], bias=column.npu(), **more)
+        else: run(x.view(*lead, width).npu(), *line, *caches, torch.full_like(index, 99).npu(), *(s.npu() for s in scales), [queries * size, heads * size, heads * size], cache_mode=mode)
+        torch.npu.synchronize()
+
+
 @pytest.mark.parametrize("four", [False, True])
 @pytest.mark.parametrize("left", [False, True])
 def test_static_swiglu_quant(left, four):

@@ -9,7 +9,7 @@ from graph import operators
 # Attributes that ONNX, op-plugin or atc has and the IR has not.
 BEYOND = {"Resize": {"antialias", "axes", "keep_aspect_ratio_policy"}, "RotatedNMS": {"max_output_size", "mode", "score_threshold"},
           "UniqueWithCountsExt2": {"sorted", "return_inverse"}, "OutfeedEnqueueOpV2": {"texts"},
-          "AttentionWorkerCombine": {"need_schedule"},  # TorchAir gives it
+          "AttentionWorkerCombine": {"need_schedule"}, "DequantRopeQuantKvcache": {"cache_mode"},  # TorchAir gives them
           # what atc has read of insert_op_conf
           "Aipp": {"aipp_mode", "input_format", "size", "data_format", "max_src_image_size"}}
 # Clients leave out an input or an attribute, ask for an output more, give a list for a tensor, or never ask for the gradients of peepholes.

@@ -118,3 +118,34 @@ def test_fake_quantization(dtype):
                 assert torch.equal(mask.cpu(), inside)
     with pytest.raises(RuntimeError, match="scale"):
         call("aclnnFakeQuantPerChannelAffineCachemask", y.npu(), torch.ones(2).npu(), zero.npu(), 0, -8, 7, out, mask)
+
+
+def fours(words):
+    """Numbers of four bits, eight in each word."""
+    return torch.stack([(words.cpu() << 28 - 4 * i) >> 28 for i in range(8)], -1).flatten(-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape, k", [((7, 64), 16), ((5, 128), 128), ((3, 24), 8), ((0, 16), 16)])
+def test_rotate_quant(shape, k, dtype):
+    g = torch.Generator().manual_seed(3)
+    x, by = torch.randn(shape, generator=g).to(dtype), (torch.randn(k, k, generator=g) / k**0.5).to(dtype)
+    turned = (x.double().unflatten(1, (-1, k)) @ by.double()).flatten(1)
+    for kind, most in (torch.int8, 127), (torch.quint4x2, 7):
+        for rows, matrix in (x.npu(), by.npu()), (x.T.contiguous().npu().T, by.T.contiguous().npu().T):
+            y, scale = torch_npu.npu_rotate_quant(rows, matrix, dst_dtype=kind)
+            got = y.cpu() if kind == torch.int8 else fours(y)
+            assert got.shape == shape and scale.shape == shape[:1]
+            torch.testing.assert_close(scale.cpu().double(), turned.abs().amax(1) / most if shape[0] else scale.cpu().double(), rtol=1e-2, atol=0)
+            want = turned / scale.cpu().double()[:, None]
+            # The product is rounded to the operands' type before it is divided.
+            assert ((got - want).abs() <= 0.5 + most * 2.0**-8).all()
+
+
+def test_what_rotate_quant_refuses():
+    x, by = torch.ones(2, 16).half().npu(), torch.eye(16).half().npu()
+    for said, more in ("alpha is given", {"alpha": torch.ones(1).npu()}), ("axis is 0, want -1 or 1", {"axis": 0}), ("roundMode is \"floor\"", {"round_mode": "floor"}):
+        with pytest.raises(RuntimeError, match=said):
+            torch_npu.npu_rotate_quant(x, by, dst_dtype=torch.int8, **more)
+    with pytest.raises(RuntimeError, match="K divides x's 16 columns"):
+        torch_npu.npu_rotate_quant(x, torch.eye(5).half().npu(), dst_dtype=torch.int8)

@@ -5,10 +5,11 @@
 namespace updraft::graph {
 namespace {
 
-bool makes_four_bits(const Node& node) {
+/// A Bitcast to that type.
+bool casts_to(const Node& node, DType wanted) {
   if (node.type() != "Bitcast" || node.inputs().size() != 1 || !node.input(0).from) return false;
-  if (const auto* type = find<DType>(node.attributes, "type")) return *type == DType::Int4;
-  return find_or<int64_t>(node.attributes, "type", 0) == static_cast<int64_t>(DType::Int4);
+  if (const auto* type = find<DType>(node.attributes, "type")) return *type == wanted;
+  return find_or<int64_t>(node.attributes, "type", 0) == static_cast<int64_t>(wanted);
 }
 
 /// A Reshape to the shape of something times [1, …, 8].
@@ -64,6 +65,24 @@ void read_words(Graph& graph, Node& says, Endpoint words) {
   }
 }
 
+/// Numbers of INT4 that an operator gives, and that a client puts into words by itself: Reshape to [..., 8], `cast` to
+/// INT32, Reshape. The operator gives the words here.
+void give_words(Graph& graph, Node& cast) {
+  Node& eights = *cast.input(0).from.node;
+  if (eights.type() != "Reshape") return;
+  const Endpoint words = eights.input(0).from;
+  if (!words || words.node->output_desc(words.index).dtype != DType::Int4) return;
+  const std::vector<Use> uses = cast.output().uses;
+  for (const Use& use : uses) {
+    if (use.node->type() != "Reshape" || use.index != 0) continue;
+    read_words(graph, *use.node, words);
+    graph.remove(*use.node);
+  }
+  if (!cast.output().uses.empty()) return;
+  graph.remove(cast);
+  if (eights.output().uses.empty()) graph.remove(eights);
+}
+
 /// INT32 that such an operator reads are words, whether or not somebody says so.
 bool turns_words(const Node& node) {
   if (!turns_matrices(node)) return false;
@@ -84,7 +103,7 @@ void hold_words(TensorDesc& desc) {
 void keep_four_bits_in_words(Graph& graph) {
   std::vector<Node*> found;
   for (const auto& node : graph.nodes())
-    if (makes_four_bits(*node)) found.push_back(node.get());
+    if (casts_to(*node, DType::Int4)) found.push_back(node.get());
   for (Node* node : found) {
     const Endpoint words = node->input(0).from;
     const std::vector<Use> uses = node->output().uses;
@@ -96,6 +115,10 @@ void keep_four_bits_in_words(Graph& graph) {
     if (find_or(node->attributes, "keep_dim", false)) read_words(graph, *node, words);
     if (node->output().uses.empty()) graph.remove(*node);
   }
+  found.clear();
+  for (const auto& node : graph.nodes())
+    if (casts_to(*node, DType::Int32)) found.push_back(node.get());
+  for (Node* node : found) give_words(graph, *node);
   found.clear();
   for (const auto& node : graph.nodes())
     if (turns_words(*node)) found.push_back(node.get());

@@ -108,6 +108,14 @@ IR_OP(DynamicQuantV2, aclnnDynamicQuantV2, (In, x), (OptIn, smooth_scales), (Opt
       (Out, scale), (Out, offset), (Int, dst_type, 2)) {
   call(op, "aclnnDynamicQuantV2", x, smooth_scales, group_index, dst_type, y, scale, offset);
 }
+IR_OP(RotateQuant, aclnnRotateQuant, (In, x), (In, rotation), (OptIn, alpha), (Out, y), (Out, scale), (Int, y_dtype, 0),
+      (Int, axis, -1), (Text, round_mode, "rint"), (Int, scale_alg, 0), (Float, dst_type_max, 0),
+      (Bool, transpose_y, false)) {
+  // The function has no parameter for it: the type of y tells.
+  if (y->dtype == DType::Undefined && y_dtype == static_cast<int64_t>(DType::Int4))
+    op.suggest(*y, {x->dims[0], x->dims[1] / 8}, DType::Int32);
+  call(op, "aclnnRotateQuant", x, rotation, alpha, axis, round_mode, scale_alg, dst_type_max, transpose_y, y, scale);
+}
 IR_OP(AddRmsNormDynamicQuant, aclnnAddRmsNormDynamicQuantV2, (In, x1), (In, x2), (In, gamma), (OptIn, smooth_scale1),
       (OptIn, smooth_scale2), (OptIn, beta), (Out, y1), (Out, y2), (Out, x), (Out, scale1), (Out, scale2),
       (Float, epsilon, 1e-6f), (Bools, output_mask, nullptr), (Int, dst_type, 2)) {

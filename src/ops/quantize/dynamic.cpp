@@ -23,20 +23,20 @@ void quantise_row(float* x, int64_t n, Range r, float* scale, float* offset) {
 }
 
 void plan_dynamic(Op& op, const TensorView& x, const OptIn& smooth, const OptIn& groups, bool symmetric,
-                  const char* mode, const TensorView& y, const TensorView& scale, const OptOut& offset) {
+                  const char* mode, int64_t type, const TensorView& y, const TensorView& scale, const OptOut& offset) {
   op.require(x.rank >= 2 && compute_of(x.dtype) == Compute::F32, "x is {}, want rows of FLOAT, FLOAT16 or BFLOAT16",
              describe(x));
   const bool per_tensor = !std::strcmp(mode, "pertensor"), per_channel = !std::strcmp(mode, "perchannel");
   op.require(per_tensor || per_channel || !std::strcmp(mode, "pertoken"),
              "quantMode is \"{}\", want \"pertoken\", \"pertensor\" or \"perchannel\"", mode);
   const int64_t n = row_length(x);
-  if (y.dtype == DType::Undefined) op.suggest_like(y, x, DType::Int8);
-  const Range range = range_of(op, y);
   TensorView shape = x;
-  if (range.packed) {
+  if (y.dtype == DType::Int32 || (y.dtype == DType::Undefined && type == kInt4)) {
     op.require(n % 8 == 0, "x is {}: eight numbers of four bits fill an INT32", describe(x));
     shape.dims[shape.rank - 1] = n / 8;
   }
+  if (y.dtype == DType::Undefined) op.suggest_like(y, shape, type == kInt4 ? DType::Int32 : DType::Int8);
+  const Range range = range_of(op, y);
   op.result_like("y", y, shape, y.dtype);
   // Per channel each column of a matrix has a scale: the last two dimensions change places.
   const TensorView from = per_channel ? turned(x) : x;
@@ -150,7 +150,7 @@ SAMPLE(aclnnDynamicQuant, "x=f32[N,M] smoothScalesOptional=f32[M] yOut=i8[N,M] s
 ABOUT(aclnnDynamicQuant, Vector, "Each row divided by its largest magnitude / 127 and rounded to INT8",
       "每行除以其最大绝对值 / 127 并取整为 INT8")
 ACLNN(aclnnDynamicQuant, (In, x), (OptIn, smoothScalesOptional), (Out, yOut), (Out, scaleOut)) {
-  plan_dynamic(op, *x, smoothScalesOptional, OptIn{nullptr}, true, "pertoken", *yOut, *scaleOut, OptOut{nullptr});
+  plan_dynamic(op, *x, smoothScalesOptional, OptIn{nullptr}, true, "pertoken", 0, *yOut, *scaleOut, OptOut{nullptr});
 }
 SAMPLE(aclnnDynamicQuantV2,
        "x=f32[N,M] smoothScalesOptional=f32[M] groupIndexOptional=null dstType=2 yOut=i8[N,M] "
@@ -159,8 +159,8 @@ ABOUT(aclnnDynamicQuantV2, Vector, "As aclnnDynamicQuant, in INT8 or INT4; with 
       "同 aclnnDynamicQuant，支持 INT8、INT4；给出 offsetOut 时按行的取值范围量化")
 ACLNN(aclnnDynamicQuantV2, (In, x), (OptIn, smoothScalesOptional), (OptIn, groupIndexOptional), (Int, dstType),
       (Out, yOut), (Out, scaleOut), (OptOut, offsetOut)) {
-  (void)dstType;  // what yOut is
-  plan_dynamic(op, *x, smoothScalesOptional, groupIndexOptional, !offsetOut, "pertoken", *yOut, *scaleOut, offsetOut);
+  plan_dynamic(op, *x, smoothScalesOptional, groupIndexOptional, !offsetOut, "pertoken", dstType, *yOut, *scaleOut,
+               offsetOut);
 }
 SAMPLE(aclnnDynamicQuantV3,
        "x=f32[N,M] smoothScalesOptional=null groupIndexOptional=null dstType=2 isSymmetrical=false quantMode=pertoken "
@@ -169,8 +169,8 @@ ABOUT(aclnnDynamicQuantV3, Vector, "As aclnnDynamicQuantV2, for each row, for ea
       "同 aclnnDynamicQuantV2，可按行、按列或整个张量量化")
 ACLNN(aclnnDynamicQuantV3, (In, x), (OptIn, smoothScalesOptional), (OptIn, groupIndexOptional), (Int, dstType),
       (Bool, isSymmetrical), (Text, quantMode), (Out, yOut), (Out, scaleOut), (OptOut, offsetOut)) {
-  (void)dstType;  // what yOut is
-  plan_dynamic(op, *x, smoothScalesOptional, groupIndexOptional, isSymmetrical, quantMode, *yOut, *scaleOut, offsetOut);
+  plan_dynamic(op, *x, smoothScalesOptional, groupIndexOptional, isSymmetrical, quantMode, dstType, *yOut, *scaleOut,
+               offsetOut);
 }
 
 SAMPLE(aclnnTransQuantParamV2, "scale=f32[M] offset=null out=i64[M]")

@@ -9,6 +9,9 @@
 
 namespace updraft {
 
+/// Of parameters that name the result's type; such a result is INT32, eight numbers each.
+constexpr int64_t kInt4 = static_cast<int64_t>(DType::Int4);
+
 /// Lowest and highest number; four bits lie eight in an INT32, the first low.
 struct Range {
   float low, high;

@@ -122,7 +122,6 @@ Rounding rounding_of(const Op& op, const char* mode) {
   return Rounding::Cut;
 }
 
-constexpr int32_t kInt4 = 29;  // ACL_INT4: in INT32, eight each
 DType type_of(int32_t asked, const TensorView& out) {
   if (asked == kInt4) return DType::Int32;
   return out.dtype == DType::Undefined ? static_cast<DType>(asked) : out.dtype;

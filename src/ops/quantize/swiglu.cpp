@@ -8,8 +8,6 @@
 namespace updraft {
 namespace {
 
-constexpr int32_t kInt4 = 29;  // of outputType, as aclDataType has it
-
 struct SwiGluQuant {
   TensorView gate, other;  // the halves of x, the first through the activation
   TensorView factor{}, offset{}, groups{}, y{}, scale{};

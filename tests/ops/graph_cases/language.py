@@ -58,6 +58,17 @@ def add_attention(case, r):
         return [k_cache, c_cache, rope.float(), latent.float()]
     case("KvRmsNormRopeCache", kv, gamma, angle.cos(), angle.sin(), at[:, None], cache, r(2, 1, 6, 8), *[None] * 5, is_output_kv=True, want=cached)
 
+    def quantised(v, c, s, keys, values, first, by_key, by_value, *_):
+        heads = v.double().reshape(2, 1, 4, 4)
+        turned = heads * c + torch.cat([-heads[..., 2:], heads[..., :2]], -1) * s
+        keys, values = keys.clone(), values.clone()
+        for n in range(2):
+            keys[n, first[n]], values[n, first[n]] = (turned[n, :, 2] * by_key).round().to(torch.int8), (heads[n, :, 3] * by_value).round().to(torch.int8)
+        return [keys, values, turned[:, :, :2].float(), turned[:, :, 2:3].float(), heads[:, :, 3:].float()]
+    whole = torch.zeros(2, 6, 1, 4, dtype=torch.int8)
+    case("DequantRopeQuantKvcache", r(2, 1, 16), angle.cos(), angle.sin(), whole, whole + 1, at, 20 + r(4), 30 + r(4), *[None] * 5, size_splits=[8, 4, 4],
+         kv_output=True, want=quantised)
+
     key, value, slots = r(3, 2, 4), r(3, 2, 8), torch.tensor([5, 0, 2], dtype=torch.int32)
 
     def paged(k, keys, at, v, values, *_):

@@ -23,6 +23,12 @@ def add_experts(case, r):
     case("MoeGatingTopKSoftmax", x, None, k=2, want=lambda v, _: [*(t.to(k) for t, k in zip(v.softmax(1).topk(2), (v.dtype, torch.int32))), rows])
     case("MoeInitRouting", x, rows, experts, active_num=3, want=lambda v, *_: [v[order // 2], places, experts.flatten()[order]])
     case("MoeComputeExpertTokens", experts.flatten().sort().values, num_experts=3, want=lambda e: torch.tensor([2, 4, 6], dtype=torch.int32))
+    by = r(4, 4, low=-1.0)
+
+    def rotated(v, turn, _):
+        v = (v.unflatten(1, (-1, 4)) @ turn).flatten(1)
+        return [(v / (v.abs().amax(1, True) / 127)).round().to(torch.int8), v.abs().amax(1) / 127]
+    case("RotateQuant", r(3, 8, low=-1.0), by, None, want=rotated)
     case("DynamicQuant", x, None, None, want=lambda v, *_: [
         (v / (v.abs().amax(1, True) / 127)).round().to(torch.int8), v.abs().amax(1) / 127])
     # of two sequences: 4 tokens before 5, 5 and 3 of which count

@@ -34,6 +34,14 @@ IR_OP(KvRmsNormRopeCache, aclnnKvRmsNormRopeCache, (In, kv), (In, gamma), (In, c
   call(op, "aclnnKvRmsNormRopeCache", kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale, c_kv_scale,
        k_rope_offset, c_kv_offset, epsilon, cache_mode, is_output_kv, k_rope, c_kv);
 }
+IR_OP(DequantRopeQuantKvcache, aclnnDequantRopeQuantKvcache, (In, x), (In, cos), (In, sin), (InOut, k_cache),
+      (InOut, v_cache), (In, indices), (In, scale_k), (In, scale_v), (OptIn, offset_k), (OptIn, offset_v),
+      (OptIn, weight_scale), (OptIn, activation_scale), (OptIn, bias), (Out, q), (Out, k), (Out, v),
+      (Ints, size_splits), (Text, quant_mode, "static"), (Text, layout, "BSND"), (Bool, kv_output, false),
+      (Text, cache_mode, "contiguous")) {
+  call(op, "aclnnDequantRopeQuantKvcache", x, cos, sin, k_cache, v_cache, indices, scale_k, scale_v, offset_k, offset_v,
+       weight_scale, activation_scale, bias, size_splits, quant_mode, layout, kv_output, cache_mode, q, k, v);
+}
 IR_OP(FusedInferAttentionScore, aclnnFusedInferAttentionScoreV4, (In, query), (Tensors, key), (Tensors, value),
       (OptIn, pse_shift), (OptIn, atten_mask), (OptIn, actual_seq_lengths), (OptIn, actual_seq_lengths_kv),
       (OptIn, dequant_scale1), (OptIn, quant_scale1), (OptIn, dequant_scale2), (OptIn, quant_scale2),
