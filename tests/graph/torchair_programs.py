@@ -387,7 +387,9 @@ def sparse_and_linear_attention():
         out = torch_npu.npu_sparse_flash_attention(q + 1, k, k, found, 0.25, attention_mode=2)[0]
         linear, after = torch_npu.npu_recurrent_gated_delta_rule_functional(
             query, key, value, state * 2, beta=beta, scale=0.5, actual_seq_lengths=lengths, ssm_state_indices=slots, g=gate)
-        return [found + 1, out * 2, linear, after + 1]
+        whole = [(t * 30).to(torch.int8) for t in (q, k)]
+        others = torch_npu.npu_quant_lightning_indexer(*whole, w, w + 1, k[..., 0].abs() + 1, 0, 0, sparse_count=3)
+        return [found + 1, others + 1, out * 2, linear, after + 1]
 
     torch.manual_seed(16)
     given = [torch.randint(-3, 4, (2, 3, 4, 32)).half(), torch.randint(-3, 4, (2, 9, 1, 32)).half(), torch.rand(2, 3, 4).half(),

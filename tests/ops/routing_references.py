@@ -371,6 +371,8 @@ ROUTING = {
     "MoeTokenUnpermuteWithRoutingMapGrad": lambda g, at, ids, routing, rows, probs, pad, shape: (g * probs, (g * rows).sum(1, keepdim=True)),
     "MoeGatingTopKBackward": gating_grad,
     "GroupedMatmulAdd GroupedMatmulAddV2": lambda x, w, groups, y, *others: y + x.T @ w,
+    "QuantLightningIndexer": lambda q, k, w, by_query, by_key, q_lengths, k_lengths, table, q_mode, k_mode, *others: indexed(
+        q * by_query[..., None], k * by_key[..., None], w, q_lengths, k_lengths, table, *others)[:1],
     "LightningIndexer": indexed, "LightningIndexerGrad": lambda q, k, dy, named, w, *others: grads(
         lambda a, b, c: torch.einsum("bsh,bsht->bst", c, torch.einsum("bshd,btd->bsht", a, b[:, :, 0]).relu()).gather(2, named[:, :, 0].long()), dy[:, :, 0], q, k, w),
     "SparseFlashAttention SparseFlashAttentionV2": attended, "SparseFlashAttentionGrad": attended_grad,

@@ -35,7 +35,7 @@ class Batches:
         if self.layout == "BSND":
             longest = max(self.keys)
             return torch.stack([torch.cat([x, torch.full((longest - len(x), *x.shape[1:]), 7).to(x.dtype)]) for x in parts]).npu()
-        pages = torch.full((20, self.page, *parts[0].shape[1:]), 7).to(self.dtype)
+        pages = torch.full((20, self.page, *parts[0].shape[1:]), 7).to(parts[0].dtype)
         for x, numbers in zip(parts, self.table):
             for i, row in enumerate(x):
                 pages[numbers[i // self.page], i % self.page] = row
@@ -85,6 +85,38 @@ def test_the_keys_that_weigh_most(layout, mode):
                 torch.testing.assert_close(row[mine[:kept].long()], row[:seen].sort(descending=True).values[:kept], rtol=1e-6, atol=1e-5)
                 if asked:
                     torch.testing.assert_close(b.each(values)[0][n][i, 0, :kept].double(), row[mine[:kept].long()], rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mode", [0, 3])
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32])  # of the scales
+def test_the_keys_that_weigh_most_of_whole_numbers(layout, mode, kind):
+    b = Batches(layout, [3, 1, 2], [40, 5, 17], torch.float16)
+    g = torch.Generator().manual_seed(2)
+    q, k = ([torch.randint(-128, 128, t.shape, generator=g).to(torch.int8) for t in of] for of in (b.q, b.k))
+    by_query, by_key = ([torch.rand(t.shape[:2], generator=g).to(kind) / 99 for t in of] for of in (q, k))
+    for count in (1, 4, 24):
+        indices = torch_npu.npu_quant_lightning_indexer(b.rows(q), b.cached(k), b.rows(b.w), b.rows(by_query), b.cached(by_key), 0, 0, sparse_count=count,
+                                                        sparse_mode=mode, **b.told("key"))
+        found, others = b.each(indices)
+        assert (others == -1).all() and indices.dtype == torch.int32
+        for n, got in enumerate(found):
+            product = q[n].double() @ k[n][:, 0].double().T * by_query[n].double()[..., None] * by_key[n].double()[:, 0]
+            score = (b.w[n].double()[..., None] * product.relu()).sum(1)
+            for i, row in enumerate(score):
+                seen = row.numel() if mode == 0 else row.numel() - len(score) + i + 1
+                kept, mine = min(count, seen), got[i, 0]
+                assert (mine[kept:] == -1).all() and len(set(mine[:kept].tolist())) == kept and (mine[:kept] < seen).all()
+                torch.testing.assert_close(row[mine[:kept].long()], row[:seen].sort(descending=True).values[:kept], rtol=1e-5, atol=1e-6)
+
+
+def test_what_keys_of_whole_numbers_must_be():
+    q, k = torch.ones(1, 2, 4, 16, dtype=torch.int8).npu(), torch.ones(1, 5, 1, 16, dtype=torch.int8).npu()
+    w, by_query, by_key = torch.ones(1, 2, 4).half().npu(), torch.ones(1, 2, 4).half().npu(), torch.ones(1, 5, 1).half().npu()
+    for wrong, text in (((q.half(), k.half(), w, by_query, by_key, 0, 0), "query is .*want INT8"), ((q, k, w, by_query[:, :1], by_key, 0, 0), "query_dequant_scale"),
+                        ((q, k, w, by_query, by_key[:, :3], 0, 0), "key_dequant_scale"), ((q, k, w, by_query, by_key, 1, 0), "query_quant_mode is 1")):
+        with pytest.raises(RuntimeError, match=text):
+            torch_npu.npu_quant_lightning_indexer(*wrong, sparse_count=2)
 
 
 @pytest.mark.parametrize("layout", ["BSND", "TND"])

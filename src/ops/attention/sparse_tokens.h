@@ -40,15 +40,17 @@ struct Tokens {
   int64_t batches, query_rows, key_rows, page = 1;  ///< rows of a batch, where batches have as many
 
   Tokens() = default;
+  /// `quantised`: query and key are INT8.
   Tokens(const Op& op, const Layout& query_layout, const Layout& key_layout, const TensorView& q, const TensorView& k,
-         const OptIn& q_lengths, const OptIn& k_lengths, const OptIn& block_table)
+         const OptIn& q_lengths, const OptIn& k_lengths, const OptIn& block_table, bool quantised = false)
       : query(query_layout),
         key(key_layout),
         query_lengths(optional_view(q_lengths)),
         key_lengths(optional_view(k_lengths)),
         table(optional_view(block_table)) {
-    op.require(q.rank == (query.packed ? 3 : 4) && is_half(q.dtype), "query is {}, want FLOAT16 or BFLOAT16 {}",
-               describe(q), query.packed ? "[T, N, D]" : "[B, S, N, D]");
+    op.require(q.rank == (query.packed ? 3 : 4) && (quantised ? q.dtype == DType::Int8 : is_half(q.dtype)),
+               "query is {}, want {} {}", describe(q), quantised ? "INT8" : "FLOAT16 or BFLOAT16",
+               query.packed ? "[T, N, D]" : "[B, S, N, D]");
     op.require(k.rank == (key.packed ? 3 : 4) && k.dtype == q.dtype, "key is {}, want {} in the type of query",
                describe(k),
                key.packed  ? "[T, N, D]"

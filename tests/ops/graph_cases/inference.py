@@ -112,6 +112,13 @@ def add_cases(case, r):
     scores = torch.einsum("bsh,bsht->bst", w.double(), torch.einsum("bshd,btd->bsht", q.double(), k[:, :, 0].double()).relu())
     whole = scores.argsort(dim=-1, descending=True)[:, :, None, :4].int()
     case("LightningIndexer", q, k, w, None, None, None, sparse_count=4, sparse_mode=0, want=lambda *v: (whole, torch.zeros(0).half()))
+    numbers = [(t * 90).round().to(torch.int8) for t in (q, k)]
+    by_query, by_key = r(2, 3, 4).half(), r(2, 9, 1).half()
+
+    def of_numbers(a, b, weights, sa, sb, *_):
+        product = torch.einsum("bshd,btd->bsht", a.double() * sa.double()[..., None], b[:, :, 0].double() * sb.double())
+        return torch.einsum("bsh,bsht->bst", weights.double(), product.relu()).argsort(dim=-1, descending=True)[:, :, None, :4].int()
+    case("QuantLightningIndexer", *numbers, w, by_query, by_key, None, None, None, sparse_count=4, sparse_mode=0, want=of_numbers)
     picked = torch.stack([rows[at.flatten().long()].reshape(3, 4, 8) for rows, at in zip(k[:, :, 0].double(), whole)])
     share = (torch.einsum("bshd,bsnd->bshn", q.double(), picked) * 0.5).softmax(-1)
     case("SparseFlashAttention", q, k, k, whole, None, None, None, None, None, None, scale_value=0.5, sparse_mode=0, attention_mode=2, tolerance=4e-3,

@@ -15,6 +15,16 @@ IR_OP(LightningIndexer, aclnnLightningIndexer, (In, query), (In, key), (In, weig
        sparse_values);
 }
 
+IR_OP(QuantLightningIndexer, aclnnQuantLightningIndexer, (In, query), (In, key), (In, weights),
+      (In, query_dequant_scale), (In, key_dequant_scale), (OptIn, actual_seq_lengths_query),
+      (OptIn, actual_seq_lengths_key), (OptIn, block_table), (Out, sparse_indices), (Int, query_quant_mode, 0),
+      (Int, key_quant_mode, 0), (Text, layout_query, "BSND"), (Text, layout_key, "BSND"), (Int, sparse_count, 2048),
+      (Int, sparse_mode, 3), (Int, pre_tokens, kAllTokens), (Int, next_tokens, kAllTokens)) {
+  call(op, "aclnnQuantLightningIndexer", query, key, weights, query_dequant_scale, key_dequant_scale,
+       actual_seq_lengths_query, actual_seq_lengths_key, block_table, query_quant_mode, key_quant_mode, layout_query,
+       layout_key, sparse_count, sparse_mode, pre_tokens, next_tokens, sparse_indices);
+}
+
 // Clients leave sinks out where there are none.
 IR_OP(SparseFlashAttention, aclnnSparseFlashAttentionV2, (In, query), (In, key), (OptIn, value), (In, sparse_indices),
       (OptIn, block_table), (OptIn, actual_seq_lengths_query), (OptIn, actual_seq_lengths_kv), (OptIn, query_rope),
