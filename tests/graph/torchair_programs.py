@@ -382,19 +382,21 @@ def between_the_products_of_experts():
 
 @program
 def sparse_and_linear_attention():
-    def f(q, k, w, query, key, value, beta, state, gate, lengths, slots):
+    def f(q, k, w, query, key, value, beta, state, gate, lengths, slots, bytes_of):
         found, _ = torch_npu.npu_lightning_indexer(q, k, w, sparse_count=4)
         out = torch_npu.npu_sparse_flash_attention(q + 1, k, k, found, 0.25, attention_mode=2)[0]
         linear, after = torch_npu.npu_recurrent_gated_delta_rule_functional(
             query, key, value, state * 2, beta=beta, scale=0.5, actual_seq_lengths=lengths, ssm_state_indices=slots, g=gate)
         whole = [(t * 30).to(torch.int8) for t in (q, k)]
         others = torch_npu.npu_quant_lightning_indexer(*whole, w, w + 1, k[..., 0].abs() + 1, 0, 0, sparse_count=3)
-        return [found + 1, others + 1, out * 2, linear, after + 1]
+        quantised = torch_npu.npu_kv_quant_sparse_flash_attention(q.repeat(1, 1, 1, 6), bytes_of, bytes_of, found, 0.01, 2, 2, attention_mode=2, tile_size=64)
+        return [found + 1, others + 1, out * 2, quantised + 1, linear, after + 1]
 
     torch.manual_seed(16)
     given = [torch.randint(-3, 4, (2, 3, 4, 32)).half(), torch.randint(-3, 4, (2, 9, 1, 32)).half(), torch.rand(2, 3, 4).half(),
              torch.randn(5, 2, 16).bfloat16(), torch.nn.functional.normalize(torch.randn(5, 2, 16), dim=-1).bfloat16(), torch.randn(5, 4, 8).bfloat16(),
-             torch.rand(5, 4).bfloat16(), torch.randn(6, 4, 8, 16).bfloat16(), -torch.rand(5, 4), torch.tensor([2, 3]).int(), torch.tensor([4, 1, 0, 5, 3]).int()]
+             torch.rand(5, 4).bfloat16(), torch.randn(6, 4, 8, 16).bfloat16(), -torch.rand(5, 4), torch.tensor([2, 3]).int(), torch.tensor([4, 1, 0, 5, 3]).int(),
+             torch.cat([torch.randint(-9, 9, (2, 9, 1, 128), dtype=torch.int8), torch.randn(2, 9, 1, 64).half().view(torch.int8), torch.rand(2, 9, 1, 2).view(torch.int8)], -1)]
     given = [t.npu() for t in given]
     return compiled(f)(*given), f(*given)
 

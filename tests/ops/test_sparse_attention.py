@@ -119,6 +119,55 @@ def test_what_keys_of_whole_numbers_must_be():
             torch_npu.npu_quant_lightning_indexer(*wrong, sparse_count=2)
 
 
+def rows_of_bytes(numbers, rope, scales):
+    """INT8, then rope as it lies, then the scales, for each token of [n, 1, size]."""
+    return torch.cat([numbers, rope.contiguous().view(torch.int8), scales.contiguous().view(torch.int8)], -1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mode, block, dtype", [(0, 1, torch.float16), (3, 1, torch.bfloat16), (3, 4, torch.float16)])
+def test_attention_to_named_keys_of_whole_numbers(layout, mode, block, dtype):
+    """Tiles of 128 with a scale each, rope behind them, as the cache of latent attention holds them."""
+    b = Batches(layout, [3, 1, 2], [40, 5, 17], dtype)
+    g = torch.Generator().manual_seed(4)
+    size, rope = 256, 64
+    q = [torch.randn(n, HEADS, size + rope, generator=g).to(dtype) for n in b.queries]
+    numbers = [torch.randint(-128, 128, (n, 1, size), generator=g).to(torch.int8) for n in b.keys]
+    scales = [torch.rand(n, 1, size // 128, generator=g) / 50 for n in b.keys]
+    turned = [torch.randn(n, 1, rope, generator=g).to(dtype) for n in b.keys]
+    named = []
+    for n, length in zip(b.queries, b.keys):
+        blocks = -(-length // block)
+        named.append(torch.stack([torch.cat([torch.randperm(blocks, generator=g)[:5], torch.full((5,), -1)])[:5] for _ in range(n)])[:, None].int())
+    indices = b.rows(named)
+    if not layout.startswith("TND"):
+        for row, n in zip(indices, b.queries):
+            row[n:] = -1
+    caches = b.cached([rows_of_bytes(*parts) for parts in zip(numbers, turned, scales)])
+    assert caches.shape[-1] == 256 + 2 * 64 + 2 * 4
+    out = torch_npu.npu_kv_quant_sparse_flash_attention(b.rows(q), caches, caches, indices, 0.1, 2, 2, sparse_block_size=block, sparse_mode=mode, attention_mode=2,
+                                                        **b.told("kv"))
+    loose = {torch.float16: 2e-3, torch.bfloat16: 1e-2}[dtype]
+    for n, got in enumerate(b.each(out)[0]):
+        values = numbers[n].double() * scales[n].double().repeat_interleave(128, -1)
+        keys = torch.cat([values, turned[n].double()], -1)[:, 0]
+        for i in range(len(got)):
+            seen = len(keys) if mode == 0 else len(keys) - len(got) + i + 1
+            at = [t for start in named[n][i, 0].tolist() if start >= 0 for t in range(start * block, (start + 1) * block) if t < seen]
+            want = ((q[n][i].double() @ keys[at].T * 0.1).softmax(-1) @ values[:, 0][at]) if at else torch.zeros(HEADS, size).double()
+            torch.testing.assert_close(got[i].double(), want, rtol=loose, atol=loose)
+
+
+def test_what_rows_of_whole_numbers_must_be():
+    q, cache = torch.ones(1, 2, 4, 192).half().npu(), torch.zeros(1, 5, 1, 128 + 128 + 4, dtype=torch.int8).npu()
+    named = torch.zeros(1, 2, 1, 2, dtype=torch.int32).npu()
+    for cache_of, more, text in ((cache[..., :-1].contiguous(), {}, "want heads of 260 bytes"), (cache, {"attention_mode": 0}, "attention_mode is 0, want 2"),
+                                 (cache, {"quant_scale_repo_mode": 0}, "quant_scale_repo_mode is 0"), (cache, {"tile_size": 100}, "tiles of 100"),
+                                 (cache.half(), {}, "key is .*want INT8")):
+        with pytest.raises(RuntimeError, match=text):
+            torch_npu.npu_kv_quant_sparse_flash_attention(q, cache_of, cache_of, named, 1.0, 2, 2, **{**dict(attention_mode=2), **more})
+
+
 @pytest.mark.parametrize("layout", ["BSND", "TND"])
 @pytest.mark.parametrize("kind", [torch.float16, torch.float32])  # of the weights
 def test_gradients_of_what_keys_weigh(layout, kind):

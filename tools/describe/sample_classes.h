@@ -144,8 +144,9 @@ constexpr const char kUnsampled[] =
     "DistributeBarrier DistributeBarrierV2 MoeDistributeCombine MoeDistributeCombineAddRmsNorm "
     "MoeDistributeCombineAddRmsNormV2 MoeDistributeCombineV2 MoeDistributeCombineV3 MoeDistributeCombineV4 "
     "MoeDistributeDispatch MoeDistributeDispatchV2 MoeDistributeDispatchV3 "
-    "MoeDistributeDispatchV4 "                   // a group of ranks
-    "AttentionWorkerCombine FfnWorkerBatching "  // their contexts hold addresses
+    "MoeDistributeDispatchV4 "                                    // a group of ranks
+    "AttentionWorkerCombine FfnWorkerBatching "                   // their contexts hold addresses
+    "KvQuantSparseFlashAttention KvQuantSparseFlashAttentionV2 "  // their bytes hold scales
     "ChunkCat CtcLossBackward EmbeddingBag FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 "
     "FlashAttentionUnpaddingScoreGradV4 FlashAttentionUnpaddingScoreGradV5 GRUBackward LinalgQr LstmBackward "
     "MaskedSelect Nonzero NonzeroV2 ScatterList Sleep Svd Unique Unique2 UniqueConsecutive UniqueDim";

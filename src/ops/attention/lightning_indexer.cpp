@@ -142,7 +142,7 @@ ACLNN(aclnnQuantLightningIndexer, (In, query), (In, key), (In, weights), (In, qu
       (Int, sparseCount), (Int, sparseMode), (Int, preTokens), (Int, nextTokens), (Out, sparseIndicesOut)) {
   const Tokens tokens(op, layout_of(op, "layout_query", layoutQueryOptional, false),
                       layout_of(op, "layout_key", layoutKeyOptional, true), *query, *key, actualSeqLengthsQueryOptional,
-                      actualSeqLengthsKeyOptional, blockTableOptional, true);
+                      actualSeqLengthsKeyOptional, blockTableOptional, {DType::Int8, DType::Int8});
   check(op, *query, *weights, sparseCount, sparseMode, preTokens, nextTokens);
   op.require(queryQuantMode == 0 && keyQuantMode == 0,
              "query_quant_mode is {} and key_quant_mode {}, want 0: a scale for each token and head",

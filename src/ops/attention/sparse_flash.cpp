@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/matmul/matmul.h"
 #include "tensor/view_algebra.h"
@@ -40,23 +41,40 @@ Problem checked(const Op& op, const Arguments& a, const Tokens& tokens) {
           tokens,
           static_cast<float>(a.scale),
           a.block,
-          a.mode == 3};
+          a.mode == 3,
+          {}};
 }
 
 Reader::Reader(const Problem& p)
-    : at(p.tokens, p.rows(), p.key.numel() / p.size()),
+    : at(p.tokens, p.rows(), rows_of(p.key)),
       p_(p),
       index_(integers_of(p.indices)),
       queries_(p.query, p.size()),
-      keys_(p.key, p.size()),
+      keys_(p.key, row_length(p.key)),
       values_(p.value, row_length(p.value)) {
   if (!p.rope()) return;
   q_rope_ = Matrix(p.query_rope, p.rope());
   k_rope_ = Matrix(p.key_rope, p.rope());
 }
 
+namespace {
+/// The numbers of a row, and behind them its rope where `to` has room for it.
+void read_tiles(const char* row, const Tiles& t, DType type, float* to, bool with_rope) {
+  const auto* numbers = reinterpret_cast<const int8_t*>(row);
+  const char* scales = row + t.numbers + 2 * t.rope;
+  for (int64_t c = 0; c < t.numbers; ++c) {
+    float by;
+    std::memcpy(&by, scales + c / t.tile * static_cast<int64_t>(sizeof by), sizeof by);
+    to[c] = static_cast<float>(numbers[c]) * by;
+  }
+  if (with_rope)
+    gather_to(to + t.numbers, DType::Float,
+              TensorView::contiguous(const_cast<char*>(row + t.numbers), type, &t.rope, 1));
+}
+}  // namespace
+
 bool Reader::read(int64_t batch, int64_t query) {
-  const int64_t d = p_.size(), dr = p_.rope(), width = d + dr, dv = row_length(p_.value), heads = p_.heads();
+  const int64_t d = p_.size(), dr = p_.rope(), width = d + dr, dv = p_.value_size(), heads = p_.heads();
   const int64_t named = row_length(p_.indices), count = at.key_count(batch), seen = at.seen(batch, query, p_.causal);
   row = at.query_row(batch, query);
   key_rows.clear();
@@ -75,6 +93,11 @@ bool Reader::read(int64_t batch, int64_t query) {
   v_own_.resize(static_cast<size_t>(n * dv));
   for (int64_t j = 0; j < n; ++j) {
     const int64_t from = key_rows[static_cast<size_t>(j)];
+    if (p_.tiles.tile) {
+      read_tiles(keys_.row(from), p_.tiles, p_.query.dtype, k_own_.data() + j * width, true);
+      read_tiles(values_.row(from), p_.tiles, p_.query.dtype, v_own_.data() + j * dv, false);
+      continue;
+    }
     keys_.read(from, k_own_.data() + j * width);
     if (dr) k_rope_.read(from, k_own_.data() + j * width + d);
     values_.read(from, v_own_.data() + j * dv);
@@ -90,11 +113,9 @@ bool Reader::read(int64_t batch, int64_t query) {
   return true;
 }
 
-namespace {
-
 void attend(const Problem& p, const TensorView& sinks_of, const TensorView& to, const TensorView& to_most,
             const TensorView& to_sum) {
-  const int64_t heads = p.heads(), dv = row_length(p.value), all = p.rows();
+  const int64_t heads = p.heads(), dv = p.value_size(), all = p.rows();
   const std::vector<float> sinks = given(sinks_of) ? floats_of(sinks_of) : std::vector<float>();
   std::vector<float> out(static_cast<size_t>(all * heads * dv)), most(static_cast<size_t>(all * heads)),
       sum(static_cast<size_t>(all * heads)), scores;
@@ -127,6 +148,8 @@ void attend(const Problem& p, const TensorView& sinks_of, const TensorView& to, 
   if (given(to_most)) write_all(to_most, most);
   if (given(to_sum)) write_all(to_sum, sum);
 }
+
+namespace {
 
 void plan(Op& op, const In& query, const In& key, const OptIn& value, const In& indices, const OptIn& table,
           const OptIn& q_lengths, const OptIn& k_lengths, const OptIn& q_rope, const OptIn& k_rope, const OptIn& sinks,

@@ -11,6 +11,13 @@ namespace updraft::sparse_flash {
 
 using namespace sparse_tokens;
 
+/// Rows of INT8 with what they are read by: `numbers` of them, then `rope` numbers in the query's type, then a FLOAT
+/// for each `tile` of the first by which these are multiplied.
+struct Tiles {
+  int64_t numbers = 0, rope = 0, tile = 0;  ///< tile 0: keys are of the query's type
+  int64_t bytes() const { return numbers + 2 * rope + numbers / tile * static_cast<int64_t>(sizeof(float)); }
+};
+
 struct Problem {
   TensorView query, key, value, indices;
   TensorView query_rope, key_rope;  ///< may be absent
@@ -18,9 +25,11 @@ struct Problem {
   float scale;
   int64_t block;
   bool causal;
+  Tiles tiles{};  ///< of keys and values of whole numbers
 
   int64_t heads() const { return query.dims[query.rank - 2]; }
   int64_t size() const { return row_length(query); }
+  int64_t value_size() const { return tiles.tile ? tiles.numbers : row_length(value); }
   int64_t rope() const { return given(query_rope) ? row_length(query_rope) : 0; }
   /// Of queries, one for each token.
   int64_t rows() const { return rows_of(query) / std::max<int64_t>(1, heads()); }
@@ -35,6 +44,9 @@ struct Arguments {
   double scale;
   int64_t block, mode, before, behind;
 };
+/// softmax(scale * q k^T) v of all queries; sinks and the statistics of rows may be absent.
+void attend(const Problem& p, const TensorView& sinks, const TensorView& to, const TensorView& to_most,
+            const TensorView& to_sum);
 /// Throws what is refused.
 Problem checked(const Op& op, const Arguments& a, const Tokens& tokens);
 

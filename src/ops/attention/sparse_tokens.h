@@ -39,27 +39,38 @@ struct Tokens {
   TensorView query_lengths, key_lengths, table;     ///< may be absent
   int64_t batches, query_rows, key_rows, page = 1;  ///< rows of a batch, where batches have as many
 
+  /// Types other than the usual: FLOAT16 or BFLOAT16, and keys as queries.
+  struct Kind {
+    DType query = DType::Undefined, key = DType::Undefined;
+    int64_t key_width = 0;  ///< of its rows; 0: the query's
+  };
+
   Tokens() = default;
-  /// `quantised`: query and key are INT8.
   Tokens(const Op& op, const Layout& query_layout, const Layout& key_layout, const TensorView& q, const TensorView& k,
-         const OptIn& q_lengths, const OptIn& k_lengths, const OptIn& block_table, bool quantised = false)
+         const OptIn& q_lengths, const OptIn& k_lengths, const OptIn& block_table)
+      : Tokens(op, query_layout, key_layout, q, k, q_lengths, k_lengths, block_table, Kind()) {}
+  Tokens(const Op& op, const Layout& query_layout, const Layout& key_layout, const TensorView& q, const TensorView& k,
+         const OptIn& q_lengths, const OptIn& k_lengths, const OptIn& block_table, const Kind& kind)
       : query(query_layout),
         key(key_layout),
         query_lengths(optional_view(q_lengths)),
         key_lengths(optional_view(k_lengths)),
         table(optional_view(block_table)) {
-    op.require(q.rank == (query.packed ? 3 : 4) && (quantised ? q.dtype == DType::Int8 : is_half(q.dtype)),
-               "query is {}, want {} {}", describe(q), quantised ? "INT8" : "FLOAT16 or BFLOAT16",
+    const bool half = kind.query == DType::Undefined;
+    const DType key_type = kind.key == DType::Undefined ? q.dtype : kind.key;
+    op.require(q.rank == (query.packed ? 3 : 4) && (half ? is_half(q.dtype) : q.dtype == kind.query),
+               "query is {}, want {} {}", describe(q), half ? "FLOAT16 or BFLOAT16" : name_of(kind.query),
                query.packed ? "[T, N, D]" : "[B, S, N, D]");
-    op.require(k.rank == (key.packed ? 3 : 4) && k.dtype == q.dtype, "key is {}, want {} in the type of query",
-               describe(k),
+    op.require(k.rank == (key.packed ? 3 : 4) && k.dtype == key_type, "key is {}, want {} {}", describe(k),
+               name_of(key_type),
                key.packed  ? "[T, N, D]"
                : key.paged ? "[pages, page size, N, D]"
                            : "[B, S, N, D]");
     op.require(key.paged || key.packed == query.packed, "the layouts of query and key differ");
     op.require(k.dims[k.rank - 2] == 1, "key is {}, want one head", describe(k));
-    op.require(k.dims[k.rank - 1] == q.dims[q.rank - 1], "query is {} and key {}: want heads of one size", describe(q),
-               describe(k));
+    op.require(k.dims[k.rank - 1] == (kind.key_width ? kind.key_width : q.dims[q.rank - 1]),
+               "query is {} and key {}: want heads of {}", describe(q), describe(k),
+               kind.key_width ? fmt::format("{} bytes", kind.key_width) : "one size");
     op.require(!query.packed || given(query_lengths), "actual_seq_lengths_query is null, which layout TND needs");
     op.require((!key.packed && !key.paged) || given(key_lengths),
                "actual_seq_lengths_key is null, which this layout needs");
@@ -86,6 +97,8 @@ struct Matrix {
     const int64_t dims[] = {v.numel() / columns, columns};
     view = TensorView::contiguous(const_cast<char*>(side_by_side(v, own)), v.dtype, dims, 2);
   }
+  /// Row i as it lies.
+  const char* row(int64_t i) const { return static_cast<const char*>(select(view, 0, i).data); }
   /// Row i in FLOAT.
   void read(int64_t i, float* to) const { gather_to(to, DType::Float, select(view, 0, i)); }
 };

@@ -121,6 +121,14 @@ def add_cases(case, r):
     case("QuantLightningIndexer", *numbers, w, by_query, by_key, None, None, None, sparse_count=4, sparse_mode=0, want=of_numbers)
     picked = torch.stack([rows[at.flatten().long()].reshape(3, 4, 8) for rows, at in zip(k[:, :, 0].double(), whole)])
     share = (torch.einsum("bshd,bsnd->bshn", q.double(), picked) * 0.5).softmax(-1)
+    tiles, scale = torch.randint(-90, 90, (2, 9, 1, 4), dtype=torch.int8), 0.01 + r(2, 9, 1, 2) / 9
+    cache = torch.cat([tiles, k[..., :4].contiguous().view(torch.int8), scale.view(torch.int8)], -1)
+    values = (tiles * scale.repeat_interleave(2, -1)).double()[:, :, 0]
+    at = whole.flatten(1).long()[..., None]
+    chosen = [t.gather(1, at.expand(-1, -1, t.shape[-1])).reshape(2, 3, 4, -1) for t in (torch.cat([values, k[:, :, 0, :4].double()], -1), values)]
+    read = torch.einsum("bshn,bsnd->bshd", (torch.einsum("bshd,bsnd->bshn", q.double(), chosen[0]) * 0.5).softmax(-1), chosen[1])
+    case("KvQuantSparseFlashAttention", q, cache, cache, whole, *[None] * 6, scale_value=0.5, sparse_mode=0, attention_mode=2, tile_size=2, rope_head_dim=4, tolerance=4e-3,
+         want=lambda *v: read)
     case("SparseFlashAttention", q, k, k, whole, None, None, None, None, None, None, scale_value=0.5, sparse_mode=0, attention_mode=2, tolerance=4e-3,
          want=lambda *v: (torch.einsum("bshn,bsnd->bshd", share, picked), torch.zeros(0), torch.zeros(0)))
 

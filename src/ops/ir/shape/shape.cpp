@@ -163,15 +163,28 @@ IR_OP(CastLike, aclnnCast, (In, x), (In, target), (Out, y)) {
   op.result_like("y", *y, *x, target->dtype);
   call(op, "aclnnCast", x, y->dtype, y);
 }
-ABOUT(Bitcast, Vector, "The bits of x as another type of the same size", "将 x 的比特解释为同宽的另一类型")
+ABOUT(Bitcast, Vector, "The bits of x as another type; of narrower ones several to an element, in a dimension more",
+      "将 x 的比特解释为另一类型；更窄时每个元素成为多个，位于新增的末维")
 IR_OP(Bitcast, Bitcast, (In, x), (Out, y), (Type, type), (Bool, keep_dim, false)) {
-  (void)keep_dim;  // types of the same size keep all dimensions
   const DType to = type;
-  op.require(size_of(to) == size_of(x->dtype), "attribute type is {}, x is {}: want a type of the same size",
-             name_of(to), describe(*x));
-  TensorView from = *x;
-  from.dtype = to;
-  ir::copy(op, from, y);
+  const auto from = static_cast<int64_t>(size_of(x->dtype)), into = static_cast<int64_t>(size_of(to));
+  op.require(from > 0 && into > 0, "attribute type is {}, x is {}: want types of whole bytes", name_of(to),
+             describe(*x));
+  Dims dims = ir::dims_of(*x);
+  if (into < from) {
+    if (!keep_dim) dims.push_back(from / into);
+    else if (!dims.empty()) dims.back() *= from / into;
+    op.require(!keep_dim || x->rank > 0, "x has no dimension to hold {} elements for one", from / into);
+  } else if (into > from) {
+    const int64_t parts = into / from;
+    op.require(!dims.empty() && (keep_dim ? dims.back() % parts == 0 : dims.back() == parts),
+               "attribute type is {}, x is {}: want {} {} in its last dimension", name_of(to), describe(*x),
+               keep_dim ? "a multiple of" : "just", parts);
+    if (keep_dim) dims.back() /= parts;
+    else dims.pop_back();
+  }
+  const TensorView side_by_side = ir::reshaped(op, *x, ir::dims_of(*x));
+  ir::copy(op, TensorView::contiguous(side_by_side.data, to, dims.data(), static_cast<int>(dims.size())), y);
 }
 
 // --- what shapes are ----------------------------------------------------------------------------------------------
