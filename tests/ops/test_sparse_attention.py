@@ -145,17 +145,27 @@ def test_attention_to_named_keys_of_whole_numbers(layout, mode, block, dtype):
             row[n:] = -1
     caches = b.cached([rows_of_bytes(*parts) for parts in zip(numbers, turned, scales)])
     assert caches.shape[-1] == 256 + 2 * 64 + 2 * 4
-    out = torch_npu.npu_kv_quant_sparse_flash_attention(b.rows(q), caches, caches, indices, 0.1, 2, 2, sparse_block_size=block, sparse_mode=mode, attention_mode=2,
-                                                        **b.told("kv"))
+    sinks = torch.randn(HEADS, generator=g)
     loose = {torch.float16: 2e-3, torch.bfloat16: 1e-2}[dtype]
-    for n, got in enumerate(b.each(out)[0]):
-        values = numbers[n].double() * scales[n].double().repeat_interleave(128, -1)
-        keys = torch.cat([values, turned[n].double()], -1)[:, 0]
-        for i in range(len(got)):
-            seen = len(keys) if mode == 0 else len(keys) - len(got) + i + 1
-            at = [t for start in named[n][i, 0].tolist() if start >= 0 for t in range(start * block, (start + 1) * block) if t < seen]
-            want = ((q[n][i].double() @ keys[at].T * 0.1).softmax(-1) @ values[:, 0][at]) if at else torch.zeros(HEADS, size).double()
-            torch.testing.assert_close(got[i].double(), want, rtol=loose, atol=loose)
+    for sink in (None, sinks):
+        told, limit = b.told("kv"), (1 << 63) - 1
+        if sink is None:
+            out = torch_npu.npu_kv_quant_sparse_flash_attention(b.rows(q), caches, caches, indices, 0.1, 2, 2, sparse_block_size=block, sparse_mode=mode,
+                                                                attention_mode=2, **told)
+        else:  # newer wheels call this where sinks are given
+            out = torch.empty_like(out)
+            call("aclnnKvQuantSparseFlashAttentionV2", b.rows(q), caches, caches, indices, None, None, told["block_table"], told["actual_seq_lengths_query"],
+                 told["actual_seq_lengths_kv"], sink.npu(), 0.1, 2, 2, block, told["layout_query"], told["layout_kv"], mode, limit, limit, 2, 1, 128, 64, out)
+        for n, got in enumerate(b.each(out)[0]):
+            values = numbers[n].double() * scales[n].double().repeat_interleave(128, -1)
+            keys = torch.cat([values, turned[n].double()], -1)[:, 0]
+            for i in range(len(got)):
+                seen = len(keys) if mode == 0 else len(keys) - len(got) + i + 1
+                at = [t for start in named[n][i, 0].tolist() if start >= 0 for t in range(start * block, (start + 1) * block) if t < seen]
+                scores = q[n][i].double() @ keys[at].T * 0.1
+                share = (scores if sink is None else torch.cat([scores, sink.double()[:, None]], 1)).softmax(-1)[:, :len(at)]
+                want = share @ values[:, 0][at] if at else torch.zeros(HEADS, size).double()
+                torch.testing.assert_close(got[i].double(), want, rtol=loose, atol=loose)
 
 
 def test_what_rows_of_whole_numbers_must_be():
