@@ -243,6 +243,10 @@ for name in ["SpaceToDepth", "DepthToSpace"]:
 for to in ["DT_FLOAT", "DT_HALF", "DT_BFLOAT16", "DT_INT32", "DT_INT64", "DT_BOOL"]:
     case("Cast", (*NUMBER, BOOL), lambda d, t=to: {"x": d((3, 4), low=0, high=90), "DstT": d.tf.dtypes.as_dtype(d.pb[t])})
     case("Cast", (*NUMBER, BOOL), lambda d, t=to: {"x": d((0,)), "DstT": d.tf.dtypes.as_dtype(d.pb[t])})
+case("Bitcast", [FLOAT, INT32], lambda d: {"input": d((3, 4)), "type": d.tf.uint8})
+case("Bitcast", [HALF, BF16], lambda d: {"input": d((3, 4)), "type": d.tf.int16})
+case("Bitcast", [HALF], lambda d: {"input": d((3, 2)), "type": d.tf.int32})
+case("Bitcast", [INT32], lambda d: {"input": d((0, 3)), "type": d.tf.int16})
 
 # indices
 for index in ["int32", "int64"]:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("npu")
 LONG = bool(os.environ.get("UPDRAFT_TEST_LONG"))
 SAMPLE = 4  # cases of an operator in CI
 TOLERANCE = {tf.float32: 2e-5, tf.float16: 4e-3, tf.bfloat16: 3e-2, tf.float64: 1e-12}
-OF_THE_TYPE = ("Cast", "FloorDiv", "FloorMod", "UnsortedSegmentMax")  # what they give depends on what the type can hold
+OF_THE_TYPE = ("Bitcast", "Cast", "FloorDiv", "FloorMod", "UnsortedSegmentMax")  # what they give depends on what the type can hold
 SHARES = collections.defaultdict(lambda: [0, 0])
 
 
