@@ -15,7 +15,7 @@ ACLNN(aclnnRotateQuant, (In, x), (In, rotation), (OptIn, alpha), (Int, axis), (T
   const std::string_view how = roundMode;
   op.require(x->rank == 2 && compute_of(x->dtype) == Compute::F32, "x is {}, want rows of FLOAT, FLOAT16 or BFLOAT16",
              describe(*x));
-  const int64_t rows = x->dims[0], width = x->dims[1], piece = rotation->rank == 2 ? rotation->dims[1] : 0;
+  const int64_t width = x->dims[1], piece = rotation->rank == 2 ? rotation->dims[1] : 0;
   op.require(piece > 0 && rotation->dims[0] == piece && rotation->dtype == x->dtype && width % piece == 0,
              "rotation is {}, want [K,K] of {} where K divides x's {} columns", describe(*rotation), name_of(x->dtype),
              width);
@@ -36,12 +36,7 @@ ACLNN(aclnnRotateQuant, (In, x), (In, rotation), (OptIn, alpha), (Int, axis), (T
   pieces.strides[2] = x->strides[1];
   Temp rotated;
   call(op, "aclnnMatmul", pieces, rotation, rotated, 0);
-  TensorView whole = *rotated;
-  whole.rank = 2;
-  whole.dims[0] = rows;
-  whole.dims[1] = width;
-  whole.strides[0] = width;
-  whole.strides[1] = 1;
+  const TensorView whole = TensorView::contiguous(rotated->data, rotated->dtype, x->dims, 2);
   call(op, "aclnnDynamicQuantV2", whole, nullptr, nullptr, y->dtype == DType::Int32 ? DType::Int4 : DType::Int8, y,
        scale, nullptr);
 }
