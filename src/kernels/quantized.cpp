@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/byte_product.h"
 #include "kernels/constant_operand.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/matmul/matmul.h"
@@ -439,6 +440,17 @@ TensorView floats_like(const TensorView& v, ScratchScope& scratch) {
   return TensorView::contiguous(scratch.take<float>(static_cast<size_t>(v.numel())), DType::Float, v.dims, v.rank);
 }
 
+bytes::Tail tail_of(const TensorView& scale, const float* terms, const QuantizedResult& result, const TensorView& y,
+                    ScratchScope& scratch) {
+  bytes::Tail tail;
+  tail.scale = floats(scale, scratch);
+  tail.each = scale.numel() > 1;
+  tail.bias = terms;
+  tail.result = result;
+  tail.type = y.dtype;
+  return tail;
+}
+
 }  // namespace
 
 void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32_t x_zero, const TensorView& filter,
@@ -487,6 +499,20 @@ void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32
       return;
     }
   }
+  if (!native() && !x.empty() && !filter.empty() && bytes::suits(s, filter)) {
+    const TensorView out = channels_behind(y), from = dense(channels_behind(x), scratch), to = room_for(out, scratch);
+    bytes::Tail tail = tail_of(scale, terms, result, y, scratch);
+    if (addend.values.data) {
+      tail.addend = dense(channels_behind(addend.values), scratch).data;
+      tail.addend_sign = has_sign(addend.values);
+      tail.addend_scale = addend.scale;
+      tail.addend_zero = static_cast<float>(addend.zero);
+      tail.relu = addend.relu;
+    }
+    bytes::convolution(s, from, x_zero, filter, constant, tail, to);
+    if (to.data != out.data) copy_elements(out, to);
+    return;
+  }
   const TensorView wide = centred(x, x_zero, scratch);
   const TensorView by = gather_to(scratch.take<float>(static_cast<size_t>(filter.numel())), DType::Float, filter);
   const TensorView sums = floats_like(y, scratch);
@@ -511,6 +537,12 @@ void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& we
       if (to.data != y.data) copy_elements(y, to);
       return;
     }
+  }
+  if (!native() && !x.empty()) {
+    const TensorView from = dense(x, scratch), to = room_for(y, scratch);
+    bytes::convolution({}, from, x_zero, weight.transpose(0, 1), constant, tail_of(scale, terms, result, y, scratch), to);
+    if (to.data != y.data) copy_elements(y, to);
+    return;
   }
   const TensorView wide = centred(x, x_zero, scratch);
   const TensorView by = gather_to(scratch.take<float>(static_cast<size_t>(weight.numel())), DType::Float, weight);

@@ -30,7 +30,7 @@ struct Blocks {
     cols = even(n, kCols, kPanel);
     constexpr int64_t kLeast = 1 << 20;  // multiplications in a block that are worth a thread's while
     constexpr int64_t kMostTogether = 4;
-    const int64_t wanted = 4 * threads;
+    const int64_t wanted = threads == 1 ? 1 : 4 * threads;
     count(m, n);
     while (batches * row_blocks * col_blocks < wanted && rows * cols * k > 2 * kLeast) {
       if (cols >= rows && cols > kPanel) cols = even(cols, (cols + 1) / 2, kPanel);
@@ -113,6 +113,31 @@ size_t left_floats(const Product& p, const Blocks& by) {
 size_t panel_floats(const Product& p, const Blocks& by) {
   return static_cast<size_t>(std::min(kDepth, p.a.dims[p.a.rank - 1]) * by.cols);
 }
+
+/// The left side packed as a whole, before the blocks are made: it serves all blocks of columns.
+struct WholeLeft {
+  size_t block;  ///< floats of a block of rows, some columns of the left side wide
+  float* data = nullptr;
+
+  WholeLeft(const Product& p, const Blocks& by) : block(left_floats(p, by)), by_(by), depth_(p.a.dims[p.a.rank - 1]) {}
+
+  /// Nobody gains by it where there is one block of columns, and what does not stay in a cache is better made anew.
+  bool wanted(const Product& p) const {
+    constexpr size_t kMost = (8 << 20) / sizeof(float);
+    return !by_tiles(p) && by_.col_blocks > 1 && batches_of(p.c) == 1 && floats() <= kMost;
+  }
+  size_t floats() const { return block * static_cast<size_t>(by_.row_blocks * parts()); }
+  int64_t parts() const { return (depth_ + kDepth - 1) / kDepth; }
+  /// Rows [i, i + by.rows) and columns [at, at + kDepth).
+  float* at(int64_t i, int64_t at) const {
+    return data + static_cast<size_t>(at / kDepth * by_.row_blocks + i / by_.rows) * block;
+  }
+
+ private:
+  const Blocks& by_;
+  int64_t depth_;
+};
+
 /// Tiles take as many bytes as floats, in whole tiles; blocks are multiples of the lanes of two but for the last rows.
 size_t tile_floats(const Product& p, int64_t lanes) {
   const int64_t depth = std::min(kDepth, p.a.dims[p.a.rank - 1]);
@@ -127,8 +152,9 @@ size_t sum_floats(const Blocks& by) {
 /// The blocks of the result in the thread that makes them.
 class Worker {
  public:
-  Worker(const Product& p, const Blocks& by, ScratchScope& scratch) : p_(p), by_(by), split_(by_tiles(p)) {
-    left_ = scratch.take<float>(split_ ? tile_floats(p, by.rows) : left_floats(p, by));
+  Worker(const Product& p, const Blocks& by, const WholeLeft& whole, ScratchScope& scratch)
+      : p_(p), by_(by), whole_(whole), split_(by_tiles(p)) {
+    left_ = whole.data ? nullptr : scratch.take<float>(split_ ? tile_floats(p, by.rows) : left_floats(p, by));
     panels_ = p.right ? nullptr : scratch.take<float>(split_ ? tile_floats(p, by.cols) : panel_floats(p, by));
     sums_ = scratch.take<float>(sum_floats(by));
     row_ = scratch.take<float>(static_cast<size_t>(kCols));
@@ -150,12 +176,17 @@ class Worker {
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at);
       const float* right = packed ? packed + at * round_up(n, kPanel) + j * depth : panels;
+      // What comes after it: the next columns of the left side, or the block on the right.
+      const float* after = !packed              ? nullptr
+                           : at + kDepth < k    ? packed + (at + kDepth) * round_up(n, kPanel) + j * std::min(kDepth, k - at - kDepth)
+                           : j + cols < n       ? packed + (j + cols) * std::min(kDepth, k)
+                                                : nullptr;
       if (!packed) pack_panels(panels, b, at, depth, j, cols);
       for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
-        pack_left(left, a, i, rows, at, depth);
-        t.packed_product(rows, round_up(cols, kPanel), depth, left, in_columns(a), right, sums + (i - top) * kSumLine,
-                         at != 0);
+        if (!whole_.data) pack_left(left, a, i, rows, at, depth);
+        t.packed_product(rows, round_up(cols, kPanel), depth, whole_.data ? whole_.at(i, at) : left, in_columns(a),
+                         right, after, sums + (i - top) * kSumLine, at != 0);
       }
     }
   }
@@ -196,6 +227,7 @@ class Worker {
  private:
   const Product& p_;
   const Blocks& by_;
+  const WholeLeft& whole_;
   const bool split_;
   float *left_, *panels_, *sums_, *row_;
 };
@@ -223,9 +255,23 @@ void multiply(const Product& given) {
   const Blocks by(p, parallel_width());
   const int64_t pieces = by.groups * by.col_blocks;  // of a matrix
   const int64_t cost = by.together * std::min(m, by.rows) * std::min(n, by.cols) * k;
+  ScratchScope shared;
+  WholeLeft whole(p, by);
+  if (whole.wanted(p)) {
+    whole.data = shared.take<float>(whole.floats());
+    const TensorView a = matrix_of(p.a, p.c, 0);
+    const int64_t parts = whole.parts();
+    parallel_for(by.row_blocks * parts, std::max<int64_t>(1, 65536 / (by.rows * std::min(k, kDepth))),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t x = begin; x < end; ++x) {
+                     const int64_t i = x / parts * by.rows, at = x % parts * kDepth;
+                     pack_left(whole.at(i, at), a, i, std::min(by.rows, m - i), at, std::min(kDepth, k - at));
+                   }
+                 });
+  }
   parallel_for(batches * pieces, std::max<int64_t>(1, 262144 / cost), [&](int64_t begin, int64_t end) {
     ScratchScope scratch;
-    Worker worker(p, by, scratch);
+    Worker worker(p, by, whole, scratch);
     for (int64_t x = begin; x < end; ++x) {
       const int64_t top = x % pieces / by.col_blocks * by.together * by.rows, j = x % by.col_blocks * by.cols;
       worker.make(x / pieces, top, std::min(m, top + by.together * by.rows), j, std::min(by.cols, n - j));
@@ -242,9 +288,12 @@ size_t scratch_bytes(const Product& given, bool packed) {
   const Product p = packed ? given : in_rows(given);
   const Blocks by(p, 1);  // the largest there are
   const bool split = by_tiles(p);
+  const Blocks now(p, parallel_width());
+  const WholeLeft whole(p, now);
   const size_t panels =
       packed ? 0 : scratch_size((split ? tile_floats(p, by.cols) : panel_floats(p, by)) * sizeof(float));
-  const size_t left = split ? tile_floats(p, by.rows) : left_floats(p, by);
+  const size_t left =
+      whole.wanted(p) ? whole.floats() : split ? tile_floats(p, by.rows) : left_floats(p, by);
   return panels + scratch_size(left * sizeof(float)) + scratch_size(sum_floats(by) * sizeof(float)) +
          scratch_size(kCols * sizeof(float));
 }

@@ -22,23 +22,35 @@ constexpr int kTileRows = 4;
 static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
 constexpr int64_t panel_line(int64_t k) { return kTileRows * k + kPanelGap; }  // of the left side
 
+// What a tile reads of the right side before it is asked for: a quarter of its rows.
+constexpr int64_t kAhead = 4;
+
 // R rows x 2 vectors of the sums; with `add`, to those that are there, last: a chain of sums through all parts of a
-// long product would round ten times as much. Element (i, p) of the left side lies at a[i * Row + p * Column].
+// long product would round ten times as much. Element (i, p) of the left side lies at a[i * Row + p * Column]. `ahead`:
+// rows of the right side that will be wanted soon.
 template <int R, int64_t Row, int64_t Column>
-void tile(int64_t k, const float* a, const float* b, float* c, bool add) {
+void tile(int64_t k, const float* a, const float* b, const float* ahead, float* c, bool add) {
   constexpr int L = kLanes<float>;
   VectorF sum[R][2];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < 2; ++v) sum[i][v] = VectorF{};
-  for (int64_t p = 0; p < k; ++p) {
+  const auto step = [&](int64_t p) __attribute__((always_inline)) {
     const VectorF right[2] = {load_vector<float>(b + p * kPanel), load_vector<float>(b + p * kPanel + L)};
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       const VectorF left = broadcast<float>(a[i * Row + p * Column]);
       for (int v = 0; v < 2; ++v) sum[i][v] = fma_vector(left, right[v], sum[i][v]);
     }
+  };
+  int64_t p = 0;
+  for (; p + kAhead <= k; p += kAhead, ahead += kPanel) {
+#pragma GCC unroll 2
+    for (int v = 0; v < 2 * L; v += 16) __builtin_prefetch(ahead + v, 0, 2);
+#pragma GCC unroll 4
+    for (int u = 0; u < kAhead; ++u) step(p + u);
   }
+  for (; p < k; ++p) step(p);
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < 2; ++v) {
@@ -47,15 +59,18 @@ void tile(int64_t k, const float* a, const float* b, float* c, bool add) {
     }
 }
 
-// The left side in rows, or in panels of a tile's rows.
+// The left side in rows, or in panels of a tile's rows. `next`: of the right side, what comes after b.
 template <bool Panels>
-void rows(int64_t m, int64_t k, const float* a, const float* b, float* c, bool add) {
+void rows(int64_t m, int64_t k, const float* a, const float* b, const float* next, float* c, bool add) {
   constexpr int64_t kRow = Panels ? 1 : kRowLine, kColumn = Panels ? kTileRows : 1;
   int64_t i = 0;
-  for (; i + kTileRows <= m; i += kTileRows, a += Panels ? panel_line(k) : kTileRows * kRowLine)
-    tile<kTileRows, kRow, kColumn>(k, a, b, c + i * kSumLine, add);
+  for (; i + kTileRows <= m; i += kTileRows, a += Panels ? panel_line(k) : kTileRows * kRowLine) {
+    const int64_t part = i / kTileRows;
+    tile<kTileRows, kRow, kColumn>(k, a, b, part < kAhead ? next + part * (k / kAhead) * kPanel : b, c + i * kSumLine,
+                                   add);
+  }
   auto rest = [&]<int R>() {
-    for (; i + R <= m; i += R, a += R * kRow) tile<R, kRow, kColumn>(k, a, b, c + i * kSumLine, add);
+    for (; i + R <= m; i += R, a += R * kRow) tile<R, kRow, kColumn>(k, a, b, b, c + i * kSumLine, add);
   };
   if constexpr (kTileRows > 8) rest.template operator()<8>();
   if constexpr (kTileRows > 4) rest.template operator()<4>();
@@ -134,12 +149,14 @@ void pack_columns(float* to, const void* from, DType type, int64_t stride, int64
   else panels_of_columns(to, static_cast<const BFloat16*>(from), stride, m, k);
 }
 
-void packed_product(int64_t m, int64_t n, int64_t k, const float* a, bool columns, const float* b, float* c, bool add) {
+void packed_product(int64_t m, int64_t n, int64_t k, const float* a, bool columns, const float* b, const float* after,
+                    float* c, bool add) {
   constexpr int kWide = 2 * kLanes<float>;
   for (int64_t j = 0; j < n; j += kPanel, b += k * kPanel)
     for (int64_t v = 0; v < kPanel; v += kWide) {
-      if (columns) rows<true>(m, k, a, b + v, c + j + v, add);
-      else rows<false>(m, k, a, b + v, c + j + v, add);
+      const float* next = v + kWide < kPanel ? b + v + kWide : j + kPanel < n ? b + k * kPanel : after ? after : b;
+      if (columns) rows<true>(m, k, a, b + v, next, c + j + v, add);
+      else rows<false>(m, k, a, b + v, next, c + j + v, add);
     }
 }
 

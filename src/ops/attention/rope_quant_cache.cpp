@@ -27,15 +27,6 @@ struct Problem {
   int64_t tokens() const { return batch * length; }
 };
 
-/// Pairs half a head apart are turned.
-void turn(float* x, const float* cos, const float* sin, int64_t n) {
-  for (int64_t c = 0; c < n / 2; ++c) {
-    const float a = x[c], b = x[c + n / 2];
-    x[c] = a * cos[c] - b * sin[c];
-    x[c + n / 2] = b * cos[c + n / 2] + a * sin[c + n / 2];
-  }
-}
-
 void write_cache(const Problem& p, const Cache& cache, const std::vector<float>& numbers) {
   const std::vector<int64_t> index = integers_of(p.indices);
   const std::vector<float> scale = floats_of(cache.scale),
@@ -68,14 +59,18 @@ void run(const Problem& p) {
   const int64_t query_width = p.queries * p.size, part = p.heads * p.size;
   std::vector<float> q(static_cast<size_t>(tokens * query_width)), k(static_cast<size_t>(tokens * part)), v = k;
   parallel_for(tokens, std::max<int64_t>(1, 4096 / width), [&](int64_t begin, int64_t end) {
+    std::vector<float> head(static_cast<size_t>(p.size));
     for (int64_t t = begin; t < end; ++t) {
       float* line = x.data() + t * width;
       for (int64_t c = 0; c < width; ++c) {
         if (!column.empty()) line[c] *= column[static_cast<size_t>(c)];
         if (!row.empty()) line[c] *= row[static_cast<size_t>(t)];
       }
-      for (int64_t h = 0; h < p.queries + p.heads; ++h)
-        turn(line + h * p.size, cos.data() + t * p.size, sin.data() + t * p.size, p.size);
+      for (int64_t h = 0; h < p.queries + p.heads; ++h) {
+        std::copy_n(line + h * p.size, p.size, head.data());
+        kernels().rotary_row(head.data(), cos.data() + t * p.size, sin.data() + t * p.size, p.size, false,
+                             line + h * p.size);
+      }
       std::copy_n(line, query_width, q.data() + t * query_width);
       std::copy_n(line + query_width, part, k.data() + t * part);
       std::copy_n(line + query_width + part, part, v.data() + t * part);

@@ -58,8 +58,8 @@ Reader::Reader(const Problem& p)
 }
 
 namespace {
-/// The numbers of a row, and behind them its rope where `to` has room for it.
-void read_tiles(const char* row, const Tiles& t, DType type, float* to, bool with_rope) {
+/// The numbers of a row, and behind them its rope where there is room for more than the numbers.
+void read_tiles(const char* row, const Tiles& t, DType type, float* to, int64_t room) {
   const auto* numbers = reinterpret_cast<const int8_t*>(row);
   const char* scales = row + t.numbers + 2 * t.rope;
   for (int64_t c = 0; c < t.numbers; ++c) {
@@ -67,7 +67,7 @@ void read_tiles(const char* row, const Tiles& t, DType type, float* to, bool wit
     std::memcpy(&by, scales + c / t.tile * static_cast<int64_t>(sizeof by), sizeof by);
     to[c] = static_cast<float>(numbers[c]) * by;
   }
-  if (with_rope)
+  if (room > t.numbers)
     gather_to(to + t.numbers, DType::Float,
               TensorView::contiguous(const_cast<char*>(row + t.numbers), type, &t.rope, 1));
 }
@@ -94,8 +94,8 @@ bool Reader::read(int64_t batch, int64_t query) {
   for (int64_t j = 0; j < n; ++j) {
     const int64_t from = key_rows[static_cast<size_t>(j)];
     if (p_.tiles.tile) {
-      read_tiles(keys_.row(from), p_.tiles, p_.query.dtype, k_own_.data() + j * width, true);
-      read_tiles(values_.row(from), p_.tiles, p_.query.dtype, v_own_.data() + j * dv, false);
+      read_tiles(keys_.row(from), p_.tiles, p_.query.dtype, k_own_.data() + j * width, width);
+      read_tiles(values_.row(from), p_.tiles, p_.query.dtype, v_own_.data() + j * dv, dv);
       continue;
     }
     keys_.read(from, k_own_.data() + j * width);
@@ -113,6 +113,8 @@ bool Reader::read(int64_t batch, int64_t query) {
   return true;
 }
 
+namespace {
+/// softmax(scale * q k^T) v of all queries.
 void attend(const Problem& p, const TensorView& sinks_of, const TensorView& to, const TensorView& to_most,
             const TensorView& to_sum) {
   const int64_t heads = p.heads(), dv = p.value_size(), all = p.rows();
@@ -148,6 +150,19 @@ void attend(const Problem& p, const TensorView& sinks_of, const TensorView& to, 
   if (given(to_most)) write_all(to_most, most);
   if (given(to_sum)) write_all(to_sum, sum);
 }
+}  // namespace
+
+void launch(Op& op, const Problem& p, const OptIn& sinks, const TensorView& out, const TensorView& most,
+            const TensorView& sum) {
+  if (sinks)
+    op.require(sinks->numel() == p.heads() && is_floating(sinks->dtype), "sinks is {}, want {} values",
+               describe(*sinks), p.heads());
+  if (out.empty()) return;
+  const int64_t keys = row_length(p.indices) * p.block;
+  op.flops(2 * p.query.numel() * keys * 2);
+  op.work(p.query.numel() * keys / 4);
+  op.launch([=, of_sinks = optional_view(sinks)] { attend(p, of_sinks, out, most, sum); });
+}
 
 namespace {
 
@@ -161,9 +176,6 @@ void plan(Op& op, const In& query, const In& key, const OptIn& value, const In& 
       checked(op, {query, key, value, indices, q_rope, k_rope, scale, block, mode, before, behind}, tokens);
   op.require(attention_mode == 0 || attention_mode == 2, "attention_mode is {}, want 0 or 2 (MLA)", attention_mode);
   const int64_t heads = p.heads();
-  if (sinks)
-    op.require(sinks->numel() == heads && is_floating(sinks->dtype), "sinks is {}, want {} values", describe(*sinks),
-               heads);
   op.result_like("attention_out", *out, *query, query->dtype);
   TensorView to_most{}, to_sum{};
   for (const auto& [name, of, to] : {std::tuple("softmax_max", &most, &to_most), {"softmax_sum", &sum, &to_sum}}) {
@@ -176,11 +188,7 @@ void plan(Op& op, const In& query, const In& key, const OptIn& value, const In& 
     else op.result(name, **of, {query->dims[0], 1, query->dims[1], heads}, DType::Float);
     *to = **of;
   }
-  if (out->empty()) return;
-  const int64_t keys = row_length(*indices) * block;
-  op.flops(2 * query->numel() * keys * 2);
-  op.work(query->numel() * keys / 4);
-  op.launch([=, of_sinks = optional_view(sinks), to = *out] { attend(p, of_sinks, to, to_most, to_sum); });
+  launch(op, p, sinks, *out, to_most, to_sum);
 }
 
 }  // namespace

@@ -44,11 +44,13 @@ struct Arguments {
   double scale;
   int64_t block, mode, before, behind;
 };
-/// softmax(scale * q k^T) v of all queries; sinks and the statistics of rows may be absent.
-void attend(const Problem& p, const TensorView& sinks, const TensorView& to, const TensorView& to_most,
-            const TensorView& to_sum);
 /// Throws what is refused.
 Problem checked(const Op& op, const Arguments& a, const Tokens& tokens);
+
+/// Checks sinks [heads] and posts out = softmax(scale * q k^T) v of all queries. sinks and the statistics of rows, the
+/// largest score and the sum, may be absent.
+void launch(Op& op, const Problem& p, const OptIn& sinks, const TensorView& out, const TensorView& most,
+            const TensorView& sum);
 
 /// One query after the other, and what it reads, side by side in FLOAT: q [heads, size + rope], k [n, size + rope], v
 /// [n, width].

@@ -34,17 +34,10 @@ void plan(Op& op, const In& query, const In& key, const In& value, const In& ind
       {query, key, OptIn{value.handle}, indices, OptIn{nullptr}, OptIn{nullptr}, scale, block, mode, before, behind},
       tokens);
   p.tiles = tiles;
-  if (sinks)
-    op.require(sinks->numel() == p.heads() && is_floating(sinks->dtype), "sinks is {}, want {} values",
-               describe(*sinks), p.heads());
   TensorView to = *query;
   to.dims[to.rank - 1] = numbers;
   op.result_like("attention_out", *out, to, query->dtype);
-  if (out->empty()) return;
-  const int64_t keys = row_length(*indices) * block;
-  op.flops(2 * query->numel() * keys * 2);
-  op.work(query->numel() * keys / 4);
-  op.launch([p, of_sinks = optional_view(sinks), to = *out] { attend(p, of_sinks, to, {}, {}); });
+  launch(op, p, sinks, *out, {}, {});
 }
 
 }  // namespace
