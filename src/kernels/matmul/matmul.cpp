@@ -394,7 +394,7 @@ bool is_direct(const TensorView& c, DType operand) {
 /// them as they lie, some widths at half its speed.
 bool arranges_constants() {
   constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  static const bool yes = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  static const bool yes = getenv("PKOFF") || (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   return yes;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/matmul/packed.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
@@ -10,6 +11,12 @@
 
 namespace updraft::packed {
 namespace {
+
+/// Columns of a panel.
+int64_t panel() {
+  static const int64_t columns = std::string_view(kernels().isa) == "v4" ? kWidePanel : kNarrowPanel;
+  return columns;
+}
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -27,13 +34,13 @@ struct Blocks {
     const int r = p.c.rank;
     const int64_t batches = batches_of(p.c), m = p.c.dims[r - 2], n = p.c.dims[r - 1], k = p.a.dims[r - 1];
     rows = even(m, kRows, unit);
-    cols = even(n, kCols, kPanel);
+    cols = even(n, kCols, panel());
     constexpr int64_t kLeast = 1 << 20;  // multiplications in a block that are worth a thread's while
     constexpr int64_t kMostTogether = 4;
     const int64_t wanted = threads == 1 ? 1 : 4 * threads;
     count(m, n);
     while (batches * row_blocks * col_blocks < wanted && rows * cols * k > 2 * kLeast) {
-      if (cols >= rows && cols > kPanel) cols = even(cols, (cols + 1) / 2, kPanel);
+      if (cols >= rows && cols > panel()) cols = even(cols, (cols + 1) / 2, panel());
       else if (rows > unit) rows = even(rows, (rows + 1) / 2, unit);
       else break;
       count(m, n);
@@ -83,9 +90,9 @@ void pack_panels(float* to, const TensorView& b, int64_t p, int64_t k, int64_t j
   // here and there.
   const int64_t some = b.strides[1] == 1 ? 8 : k;
   for (int64_t y = 0; y < k; y += some)
-    for (int64_t x = 0; x < n; x += kPanel)
-      kernels().pack_panel(to + x * k + y * kPanel, at_element(b, (p + y) * b.strides[0] + (j + x) * b.strides[1]),
-                           b.dtype, b.strides[0], b.strides[1], std::min(some, k - y), std::min(kPanel, n - x));
+    for (int64_t x = 0; x < n; x += panel())
+      kernels().pack_panel(to + x * k + y * panel(), at_element(b, (p + y) * b.strides[0] + (j + x) * b.strides[1]),
+                           b.dtype, b.strides[0], b.strides[1], std::min(some, k - y), std::min(panel(), n - x));
 }
 
 /// The sums of a block to the result. `row` holds a row of what is added.
@@ -175,17 +182,17 @@ class Worker {
     const int64_t k = a.dims[1], n = b.dims[1];
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at);
-      const float* right = packed ? packed + at * round_up(n, kPanel) + j * depth : panels;
+      const float* right = packed ? packed + at * round_up(n, panel()) + j * depth : panels;
       // What comes after it: the next columns of the left side, or the block on the right.
       const float* after = !packed              ? nullptr
-                           : at + kDepth < k    ? packed + (at + kDepth) * round_up(n, kPanel) + j * std::min(kDepth, k - at - kDepth)
+                           : at + kDepth < k    ? packed + (at + kDepth) * round_up(n, panel()) + j * std::min(kDepth, k - at - kDepth)
                            : j + cols < n       ? packed + (j + cols) * std::min(kDepth, k)
                                                 : nullptr;
       if (!packed) pack_panels(panels, b, at, depth, j, cols);
       for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
         if (!whole_.data) pack_left(left, a, i, rows, at, depth);
-        t.packed_product(rows, round_up(cols, kPanel), depth, whole_.data ? whole_.at(i, at) : left, in_columns(a),
+        t.packed_product(rows, round_up(cols, panel()), depth, whole_.data ? whole_.at(i, at) : left, in_columns(a),
                          right, after, sums + (i - top) * kSumLine, at != 0);
       }
     }
@@ -197,7 +204,7 @@ class Worker {
     auto* left = reinterpret_cast<uint16_t*>(left_);
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at), whole = round_up(depth, tiles::kDepthOfTile);
-      const float* right = p_.right ? p_.right + at * round_up(n, kPanel) + j * whole : panels_;
+      const float* right = p_.right ? p_.right + at * round_up(n, panel()) + j * whole : panels_;
       if (!p_.right) split_right(panels_, b, at, depth, j, cols);
       for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
@@ -300,19 +307,19 @@ size_t scratch_bytes(const Product& given, bool packed) {
 
 int64_t right_floats(const Product& p) {
   const int64_t k = p.b.dims[0];
-  return (by_tiles(p) ? round_up(k, tiles::kDepthOfTile) : k) * round_up(p.b.dims[1], kPanel);
+  return (by_tiles(p) ? round_up(k, tiles::kDepthOfTile) : k) * round_up(p.b.dims[1], panel());
 }
 
 void pack_right(const Product& p, float* to) {
   const TensorView& b = p.b;
-  const int64_t k = b.dims[0], n = b.dims[1], panels = (n + kPanel - 1) / kPanel;
+  const int64_t k = b.dims[0], n = b.dims[1], panels = (n + panel() - 1) / panel();
   const int64_t parts = (k + kDepth - 1) / kDepth * panels;
   const bool split = by_tiles(p);
-  parallel_for(parts, std::max<int64_t>(1, 65536 / (kDepth * kPanel)), [&](int64_t begin, int64_t end) {
+  parallel_for(parts, std::max<int64_t>(1, 65536 / (kDepth * panel())), [&](int64_t begin, int64_t end) {
     for (int64_t x = begin; x < end; ++x) {
-      const int64_t at = x / panels * kDepth, j = x % panels * kPanel, depth = std::min(kDepth, k - at);
-      const int64_t lanes = std::min(kPanel, n - j);
-      float* block = to + at * panels * kPanel;
+      const int64_t at = x / panels * kDepth, j = x % panels * panel(), depth = std::min(kDepth, k - at);
+      const int64_t lanes = std::min(panel(), n - j);
+      float* block = to + at * panels * panel();
       if (split) Worker::split_right(block + j * round_up(depth, tiles::kDepthOfTile), b, at, depth, j, lanes);
       else pack_panels(block + j * depth, b, at, depth, j, lanes);
     }

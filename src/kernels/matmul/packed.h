@@ -11,9 +11,10 @@
 
 namespace updraft::packed {
 
-constexpr int64_t kPanel = 32;   ///< columns of the right side that lie together: [k][kPanel]
+/// Columns of the right side that lie together, a panel [k][columns]: two vectors, or more where those are narrow.
+constexpr int64_t kNarrowPanel = 16, kWidePanel = 32;  ///< up to AVX2, and with AVX-512
 constexpr int64_t kDepth = 256;  ///< of the sum: what is packed at a time
-constexpr int64_t kRows = 384;   ///< of the left side in a block, at most
+constexpr int64_t kRows = 192;   ///< of the left side in a block, at most
 constexpr int64_t kCols = 384;   ///< of the right side in a block, at most
 
 /// The left side lies in rows of kDepth where its source has rows, or in panels of a tile's rows where it has columns:

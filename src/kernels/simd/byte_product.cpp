@@ -86,6 +86,8 @@ void tile(int64_t quads, const uint8_t* a, const int8_t* b, const int8_t* ahead,
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < 2; ++v) sum[i][v] = Sums{};
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) __builtin_prefetch(c + i * kSumLine, 1);
   const auto step = [&](int64_t p) __attribute__((always_inline)) {
     const Sums right[2] = {load(b + p * kStep), load(b + p * kStep + kStep / 2)};
     const Turned turned[2] = {Turned(right[0]), Turned(right[1])};

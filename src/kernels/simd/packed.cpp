@@ -13,10 +13,13 @@ namespace {
 using namespace packed;
 
 #if defined(__AVX512F__)
+constexpr int64_t kPanel = kWidePanel;
 constexpr int kTileRows = 12;  // x 2 vectors: 24 accumulators, of 32 registers
 #elif defined(__AVX__)
+constexpr int64_t kPanel = kNarrowPanel;
 constexpr int kTileRows = 6;
 #else
+constexpr int64_t kPanel = kNarrowPanel;
 constexpr int kTileRows = 4;
 #endif
 static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
@@ -35,6 +38,8 @@ void tile(int64_t k, const float* a, const float* b, const float* ahead, float* 
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < 2; ++v) sum[i][v] = VectorF{};
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) __builtin_prefetch(c + i * kSumLine, 1);
   const auto step = [&](int64_t p) __attribute__((always_inline)) {
     const VectorF right[2] = {load_vector<float>(b + p * kPanel), load_vector<float>(b + p * kPanel + L)};
 #pragma GCC unroll 16
