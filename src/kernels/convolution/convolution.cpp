@@ -105,7 +105,10 @@ class Weight {
 
   /// At the points of Winograd's algorithm; `last`: of the one for channels that are innermost.
   const float* points(const winograd::Shape& w, bool last = false) {
-    const size_t bytes = last ? winograd::filter_bytes_last(w) : winograd::filter_bytes(w);
+    const bool arranged = last && arranges_points();
+    const size_t bytes = arranged ? winograd::arranged_bytes_last(w)
+                         : last   ? winograd::filter_bytes_last(w)
+                                  : winograd::filter_bytes(w);
     const auto transform = [&](float* to) {
       if (last && winograd::transform_filters_last(w, view_, to)) return;
       ScratchScope scratch;
@@ -122,9 +125,17 @@ class Weight {
     const auto count = static_cast<int64_t>(bytes / sizeof(float));
     const memory::desc desc = last ? memory::desc({1, count}, memory::data_type::f32, memory::format_tag::ab)
                                    : memory::desc({count}, memory::data_type::f32, memory::format_tag::a);
-    form_ = constant_->form(view_, desc, [&](std::byte* to) { transform(reinterpret_cast<float*>(to)); });
+    form_ = constant_->form(view_, desc, [&](std::byte* to) {
+      if (!arranged) return transform(reinterpret_cast<float*>(to));
+      ScratchScope scratch;
+      auto* plain = static_cast<float*>(scratch.take(winograd::filter_bytes_last(w)));
+      transform(plain);
+      winograd::arrange_points_last(w, plain, reinterpret_cast<float*>(to));
+    });
     return reinterpret_cast<const float*>(form_.get());
   }
+  /// Whether points(…, true) are arranged for their product.
+  bool arranges_points() const { return constant_ && winograd::arranges_points(); }
 
  private:
   bool is_dense() const { return view_.dtype == type_ && view_.is_contiguous(); }
@@ -327,7 +338,7 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   const bool whole = set_sum(p, s, type, from.last && to.last, add);
   if (const auto w =
           whole && from.last && to.last ? winograd_of(s, src, weight, dst, forward_last(constant)) : std::nullopt;
-      w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
+      w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true), by.arranges_points(),
                                   {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
     return s.hard_swish ? finish(dst, nullptr, s) : void();  // one or the other
   auto plan = plan_of(p, Kind::Forward, from.last, to.last, by.is_apart());
@@ -540,7 +551,7 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   if (whole && src_last && dst_last)
     if (const auto w =
             winograd_of(s, src, weight, dst, forward_last(constant)))  // the primitive is there for infinities
-      bytes += winograd::forward_last_scratch(*w) +
+      bytes += winograd::forward_last_scratch(*w, constant && winograd::arranges_points()) +
                (constant ? 0 : winograd::filter_bytes_last(*w) + winograd::filter_bytes(*w));
   if (!constant) bytes += plan->weight.scratch_bytes();
   return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/packed.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
 #include "tensor/view_algebra.h"
@@ -349,8 +350,22 @@ void transform_images(const TilesLast& tiles, int64_t begin, int64_t end, const 
   });
 }
 
-/// `filters` [36, in_channels, out_channels]; s is of this convolution.
-bool convolve_last(const Shape& s, const float* in, const TensorView& filters, const Tail& tail, float* out) {
+/// The products at the points; filters of which nothing but the shape is used where they are arranged.
+struct Filters {
+  TensorView points;  ///< [36, in_channels, out_channels]
+  const float* arranged = nullptr;
+
+  packed::Product product(const TensorView& before, const TensorView& after) const {
+    return {.a = before, .b = points, .c = after, .add = after, .right = arranged};
+  }
+  void multiply(const TensorView& before, const TensorView& after) const {
+    if (arranged) packed::multiply(product(before, after));
+    else matmul(before, points, after);
+  }
+};
+
+/// s is of this convolution.
+bool convolve_last(const Shape& s, const float* in, const Filters& filters, const Tail& tail, float* out) {
   const TilesLast tiles(s);
   ScratchScope scratch;
   auto* before = static_cast<float*>(scratch.take(tiles.bytes(s.in_channels)));
@@ -361,7 +376,7 @@ bool convolve_last(const Shape& s, const float* in, const TensorView& filters, c
   for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
     const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
     transform_images(tiles, begin, end, images, kernels().winograd_input_last, before);
-    matmul(tiles.view(before, s.in_channels, end - begin), filters, tiles.view(after, s.out_channels, end - begin));
+    filters.multiply(tiles.view(before, s.in_channels, end - begin), tiles.view(after, s.out_channels, end - begin));
     parallel_for(end - begin, 1, [&](int64_t first, int64_t last) {
       for (int64_t r = begin + first; r < begin + last; ++r) {
         const int64_t image = r / tiles.high * to_image;
@@ -377,22 +392,44 @@ bool convolve_last(const Shape& s, const float* in, const TensorView& filters, c
   return true;
 }
 
-size_t convolve_last_scratch(const Shape& s, const TensorView& filters) {
+size_t convolve_last_scratch(const Shape& s, const TensorView& filters, bool arranged) {
   const TilesLast tiles(s);
   size_t product = 0;
-  for (const int64_t rows : {tiles.block_rows, tiles.rows % tiles.block_rows})
-    if (rows)
-      product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows), filters,
-                                                 tiles.view(nullptr, s.out_channels, rows)));
+  for (const int64_t rows : {tiles.block_rows, tiles.rows % tiles.block_rows}) {
+    if (!rows) continue;
+    const TensorView before = tiles.view(nullptr, s.in_channels, rows),
+                     after = tiles.view(nullptr, s.out_channels, rows);
+    product = std::max(product, arranged ? packed::scratch_bytes(Filters{filters}.product(before, after), true)
+                                         : matmul_scratch(before, filters, after));
+  }
   return tiles.bytes(s.in_channels) + tiles.bytes(s.out_channels) + product;
 }
 
 }  // namespace
 
-bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out) {
-  return convolve_last(s, in, filters_last(const_cast<float*>(points), s), tail, out);
+bool arranges_points() { return packed::takes_constants(); }
+
+static int64_t arranged_step(const Shape& s) {
+  const TensorView points = filters_last(nullptr, s);
+  return packed::right_floats({.a = points, .b = points, .c = points, .add = points});
 }
-size_t forward_last_scratch(const Shape& s) { return convolve_last_scratch(s, filters_last(nullptr, s)); }
+size_t arranged_bytes_last(const Shape& s) {
+  return scratch_size(sizeof(float) * static_cast<size_t>(kPoints * arranged_step(s)));
+}
+void arrange_points_last(const Shape& s, const float* points, float* to) {
+  const TensorView all = filters_last(const_cast<float*>(points), s);
+  for (int64_t i = 0; i < kPoints; ++i) {
+    const TensorView one = select(all, 0, i);
+    packed::pack_right({.a = one, .b = one, .c = one, .add = one}, to + i * arranged_step(s));
+  }
+}
+
+bool forward_last(const Shape& s, const float* in, const float* points, bool arranged, const Tail& tail, float* out) {
+  return convolve_last(s, in, {filters_last(const_cast<float*>(points), s), arranged ? points : nullptr}, tail, out);
+}
+size_t forward_last_scratch(const Shape& s, bool arranged) {
+  return convolve_last_scratch(s, filters_last(nullptr, s), arranged);
+}
 
 bool pays_backward_last(const Shape& s) { return pays_last(turned(s), false); }
 
@@ -405,10 +442,10 @@ bool backward_input_last(const Shape& s, const float* grad_out, const TensorView
     gather_to(dense, DType::Float, filters);
     transform(s.out_channels, s.in_channels, dense, true, points);
   }
-  return convolve_last(turned(s), grad_out, filter_view(points, s.out_channels, s.in_channels), {}, grad_in);
+  return convolve_last(turned(s), grad_out, {filter_view(points, s.out_channels, s.in_channels)}, {}, grad_in);
 }
 size_t backward_input_last_scratch(const Shape& s) {
-  const size_t product = convolve_last_scratch(turned(s), filter_view(nullptr, s.out_channels, s.in_channels));
+  const size_t product = convolve_last_scratch(turned(s), filter_view(nullptr, s.out_channels, s.in_channels), false);
   const size_t dense = scratch_size(sizeof(float) * static_cast<size_t>(9 * s.in_channels * s.out_channels));
   return filter_bytes(s) + std::max(dense, product);
 }

@@ -54,8 +54,13 @@ void transform_filters_last(const Shape& s, const float* filters, float* to);
 /// The same from [out_channels, in_channels, 3, 3] that lies as [3, 3, in_channels, out_channels], in one pass. False:
 /// it lies otherwise, and nothing was done.
 bool transform_filters_last(const Shape& s, const TensorView& filters, float* to);
-bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out);
-size_t forward_last_scratch(const Shape& s);
+/// Constant points are better arranged once more, for the product (kernels/matmul/packed.h).
+bool arranges_points();
+size_t arranged_bytes_last(const Shape& s);
+void arrange_points_last(const Shape& s, const float* points, float* to);
+/// `arranged`: the points are.
+bool forward_last(const Shape& s, const float* in, const float* points, bool arranged, const Tail& tail, float* out);
+size_t forward_last_scratch(const Shape& s, bool arranged);
 /// The gradient of the input, as backward_input(); `filters` [out_channels, in_channels, 3, 3],
 /// with any strides and of any type.
 bool pays_backward_last(const Shape& s);

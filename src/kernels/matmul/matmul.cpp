@@ -390,22 +390,14 @@ bool is_direct(const TensorView& c, DType operand) {
   return (c.dtype == DType::Float || c.dtype == operand) && row_major(c) && matrix_layout_ok(c);
 }
 
-/// oneDNN multiplies fp32 by blocks of constants that it arranged once. Without AVX-512 it has no such product: it reads
-/// them as they lie, some widths at half its speed.
-bool arranges_constants() {
-  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  static const bool yes = getenv("PKOFF") || (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
-  return yes;
-}
-
-/// oneDNN would want the operands, or the result, as copies in fp32; or it makes nothing of a constant.
+/// oneDNN would want the operands, or the result, as copies in fp32, or makes too little of a constant.
 bool is_packed(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
   bool plain = true;
   for (const TensorView* v : {&a, &b, &c}) {
     if (!packed::converts(v->dtype)) return false;
     plain = plain && v->dtype == DType::Float;
   }
-  if (plain ? !o.right || arranges_constants() : operand_type(a, b, c) != DType::Float) return false;
+  if (plain ? !o.right || !packed::takes_constants() : operand_type(a, b, c) != DType::Float) return false;
   return !(o.right && c.rank != 2) && !may_overlap(a, c) && !may_overlap(b, c);
 }
 

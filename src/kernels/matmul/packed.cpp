@@ -1,6 +1,7 @@
 #include "kernels/matmul/packed.h"
 
 #include <algorithm>
+#include <dnnl.hpp>
 #include <string_view>
 
 #include "base/parallel.h"
@@ -130,7 +131,7 @@ struct WholeLeft {
 
   /// Nobody gains by it where there is one block of columns, and what does not stay in a cache is better made anew.
   bool wanted(const Product& p) const {
-    constexpr size_t kMost = (8 << 20) / sizeof(float);
+    constexpr size_t kMost = (16 << 20) / sizeof(float);
     return !by_tiles(p) && by_.col_blocks > 1 && batches_of(p.c) == 1 && floats() <= kMost;
   }
   size_t floats() const { return block * static_cast<size_t>(by_.row_blocks * parts()); }
@@ -170,8 +171,9 @@ class Worker {
   /// Rows [top, bottom) and columns [j, j + cols) of a matrix of the batch.
   void make(int64_t batch, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
     const TensorView a = matrix_of(p_.a, p_.c, batch), b = matrix_of(p_.b, p_.c, batch);
-    if (split_) by_tiles_of(a, b, top, bottom, j, cols);
-    else in_float(a, b, p_.right, left_, panels_, sums_, top, bottom, j, cols);
+    const float* right = p_.right ? p_.right + batch * right_floats(p_) : nullptr;
+    if (split_) by_tiles_of(a, b, right, top, bottom, j, cols);
+    else in_float(a, b, right, left_, panels_, sums_, top, bottom, j, cols);
     finish(p_, matrix_of(p_.c, p_.c, batch), matrix_of(p_.add, p_.c, batch), sums_, row_, top, bottom - top, j, cols);
   }
 
@@ -183,11 +185,11 @@ class Worker {
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at);
       const float* right = packed ? packed + at * round_up(n, panel()) + j * depth : panels;
-      // What comes after it: the next columns of the left side, or the block on the right.
-      const float* after = !packed              ? nullptr
-                           : at + kDepth < k    ? packed + (at + kDepth) * round_up(n, panel()) + j * std::min(kDepth, k - at - kDepth)
-                           : j + cols < n       ? packed + (j + cols) * std::min(kDepth, k)
-                                                : nullptr;
+      // What comes after it: the next part of the depth, or the next block of columns.
+      const int64_t behind = at + kDepth;
+      const float* after = nullptr;
+      if (packed && behind < k) after = packed + behind * round_up(n, panel()) + j * std::min(kDepth, k - behind);
+      else if (packed && j + cols < n) after = packed + (j + cols) * std::min(kDepth, k);
       if (!packed) pack_panels(panels, b, at, depth, j, cols);
       for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
@@ -198,14 +200,14 @@ class Worker {
     }
   }
 
-  void by_tiles_of(const TensorView& a, const TensorView& b, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
+  void by_tiles_of(const TensorView& a, const TensorView& b, const float* packed, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
     const KernelTable& t = kernels();
     const int64_t k = a.dims[1], n = b.dims[1];
     auto* left = reinterpret_cast<uint16_t*>(left_);
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at), whole = round_up(depth, tiles::kDepthOfTile);
-      const float* right = p_.right ? p_.right + at * round_up(n, panel()) + j * whole : panels_;
-      if (!p_.right) split_right(panels_, b, at, depth, j, cols);
+      const float* right = packed ? packed + at * round_up(n, panel()) + j * whole : panels_;
+      if (!packed) split_right(panels_, b, at, depth, j, cols);
       for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
         t.split_halves(left, reinterpret_cast<const Half*>(at_element(a, i * a.strides[0] + at * a.strides[1])),
@@ -252,6 +254,12 @@ Product in_rows(const Product& p) {
 }
 
 }  // namespace
+
+bool takes_constants() {
+  constexpr auto avx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  static const bool yes = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & avx512) != avx512;
+  return yes;
+}
 
 bool converts(DType t) { return t == DType::Float || t == DType::Float16 || t == DType::BFloat16; }
 
@@ -306,8 +314,8 @@ size_t scratch_bytes(const Product& given, bool packed) {
 }
 
 int64_t right_floats(const Product& p) {
-  const int64_t k = p.b.dims[0];
-  return (by_tiles(p) ? round_up(k, tiles::kDepthOfTile) : k) * round_up(p.b.dims[1], panel());
+  const int64_t k = p.b.dims[p.b.rank - 2], n = p.b.dims[p.b.rank - 1];
+  return (by_tiles(p) ? round_up(k, tiles::kDepthOfTile) : k) * round_up(n, panel());
 }
 
 void pack_right(const Product& p, float* to) {

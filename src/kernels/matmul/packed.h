@@ -31,11 +31,14 @@ constexpr int64_t kSumLine = kCols + 16;
 struct Product {
   TensorView a, b, c, add;
   double alpha = 1, beta = 0;
-  const float* right = nullptr;  ///< b as pack_right() left it
+  const float* right = nullptr;  ///< all matrices of b, each as pack_right() left it; b itself is not read
 };
 
 /// FLOAT, FLOAT16 and BFLOAT16 are converted.
 bool converts(DType t);
+/// Whether FLOAT by a constant is better multiplied here. With AVX-512 oneDNN arranges constants as it likes them;
+/// without it reads them as they lie, some widths and small batches at half its speed or less.
+bool takes_constants();
 
 void multiply(const Product& p);
 /// Scratch that it takes in the thread that calls it, in bytes. `packed`: there will be a p.right.
@@ -43,8 +46,9 @@ size_t scratch_bytes(const Product& p, bool packed);
 
 /// The CPU's tiles multiply it (kernels/matmul/tiles.h), and p.right has their form.
 bool by_tiles(const Product& p);
-/// A constant p.b [k, n], packed as a whole: so many floats.
+/// A constant matrix of p.b, packed as a whole: so many floats.
 int64_t right_floats(const Product& p);
+/// p.b is the matrix [k, n].
 void pack_right(const Product& p, float* to);
 
 }  // namespace updraft::packed
