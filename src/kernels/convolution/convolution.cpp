@@ -16,6 +16,7 @@
 #include "kernels/convolution/views.h"
 #include "kernels/convolution/winograd.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/packed.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "kernels/rows/activation.h"
@@ -134,6 +135,13 @@ class Weight {
     });
     return reinterpret_cast<const float*>(form_.get());
   }
+  /// As the right side of a product of all places.
+  const float* packed(const packed::Product& p) {
+    // Two dimensions more tell it from the points.
+    const memory::desc desc({1, 1, packed::right_floats(p)}, memory::data_type::f32, memory::format_tag::abc);
+    form_ = constant_->form(view_, desc, [&](std::byte* to) { packed::pack_right(p, reinterpret_cast<float*>(to)); });
+    return reinterpret_cast<const float*>(form_.get());
+  }
   /// Whether points(…, true) are arranged for their product.
   bool arranges_points() const { return constant_ && winograd::arranges_points(); }
 
@@ -242,6 +250,30 @@ float* channels_in_float(const TensorView* v, ScratchScope& scratch) {
   return to;
 }
 
+// A convolution of single elements, of images of float with the channels innermost, is one product of all places.
+// `last`: src and dst lie so.
+bool is_product_of_places(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
+                          const TensorView& dst, DType type, bool last) {
+  if (!last || s.groups != 1 || type != DType::Float || !packed::takes_constants()) return false;
+  for (int d = 0; d < s.spatial; ++d)
+    if (weight.dims[d + 2] != 1 || s.stride[d] != 1 || s.padding[d] != 0 || src.dims[d + 2] != dst.dims[d + 2])
+      return false;
+  return true;
+}
+packed::Product product_of_places(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
+                                  const TensorView& dst, const TensorView* add) {
+  const auto places = [](const TensorView& v) {
+    const int64_t dims[] = {v.numel() / v.dims[1], v.dims[1]};
+    return TensorView::contiguous(v.data, DType::Float, dims, 2);
+  };
+  TensorView filters = weight;
+  filters.rank = 2;
+  packed::Product p{.a = places(src), .b = filters.transpose(0, 1), .c = places(dst), .add = places(dst)};
+  if (add) p.add = places(*add), p.beta = 1;
+  p.relu = s.relu, p.hard_swish = s.hard_swish;
+  return p;
+}
+
 // out[:, c] = out[:, c] * factor[c] + bias[c], where the primitive does not do it.
 void scale_channels(const TensorView& out, const TensorView& factor, const TensorView* bias) {
   ScratchScope scratch;
@@ -341,6 +373,13 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
       w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true), by.arranges_points(),
                                   {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
     return s.hard_swish ? finish(dst, nullptr, s) : void();  // one or the other
+  if (whole && is_product_of_places(s, src, weight, dst, type, from.last && to.last)) {
+    packed::Product product = product_of_places(s, from.view, weight, to.view, add);
+    product.scale = factors, product.bias = wide;
+    if (constant) product.right = by.packed(product);
+    packed::multiply(product);
+    return to.finish();
+  }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last, by.is_apart());
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
@@ -387,6 +426,10 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
         by.points(*last, true);
         return;
       }
+    if (whole && is_product_of_places(s, src, weight, dst, type, src_last && dst_last)) {
+      by.packed(product_of_places(s, src, weight, dst, nullptr));
+      return;
+    }
     by.take(plan_of(p, kind, src_last, dst_last, by.is_apart())->weight);
   }
 }
@@ -546,6 +589,9 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   }
   const bool whole = set_sum(p, s, type, src_last && dst_last, tail.add);
   const bool apart = taken_apart(s, weight, type);
+  if (whole && is_product_of_places(s, src, weight, dst, type, src_last && dst_last))
+    return bytes - (constant ? 0 : dense_bytes(weight, type, false)) +
+           packed::scratch_bytes(product_of_places(s, src, weight, dst, tail.add), constant);
   if (!constant && apart) bytes -= dense_bytes(weight, type, false);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last, apart);
   if (whole && src_last && dst_last)

@@ -10,8 +10,30 @@
 #include "kernels/table.h"
 #include "tensor/view_algebra.h"
 
-namespace updraft::packed {
+namespace updraft {
+
+#define X(level)                          \
+  namespace level {                       \
+  extern const packed::Kernels packed_kernels;  \
+  }
+UPDRAFT_LEVELS
+#undef X
+
+namespace packed {
 namespace {
+
+const Kernels& own_kernels() {
+  static const Kernels& found = []() -> const Kernels& {
+    const std::string_view isa = kernels().isa;
+    const Kernels* best = nullptr;
+#define X(level) \
+  if (!best || isa == #level) best = &level::packed_kernels;
+    UPDRAFT_LEVELS
+#undef X
+    return *best;
+  }();
+  return found;
+}
 
 /// Columns of a panel.
 int64_t panel() {
@@ -77,6 +99,13 @@ TensorView matrix_of(const TensorView& v, const TensorView& shape, int64_t i) {
 /// Whether the left side is packed from columns.
 bool in_columns(const TensorView& a) { return a.strides[1] != 1 && a.strides[0] == 1; }
 
+/// Whether the left side is read where it lies: rows of floats that do not share a few sets of the cache.
+bool reads_rows(const TensorView& a) {
+  constexpr int64_t kPage = 1024;  // floats; rows as far apart have their lines in the same sets
+  const int64_t row = a.strides[a.rank - 2];
+  return a.dtype == DType::Float && a.strides[a.rank - 1] == 1 && row > 0 && row % kPage != 0;
+}
+
 /// Rows [i, i + m) and columns [p, p + k) of the left side.
 void pack_left(float* to, const TensorView& a, int64_t i, int64_t m, int64_t p, int64_t k) {
   const int64_t rows = a.strides[0], columns = a.strides[1];
@@ -96,19 +125,30 @@ void pack_panels(float* to, const TensorView& b, int64_t p, int64_t k, int64_t j
                            b.dtype, b.strides[0], b.strides[1], std::min(some, k - y), std::min(panel(), n - x));
 }
 
+/// What the columns from j on are followed by, without what is added.
+Tail tail_of(const Product& p, int64_t j) {
+  Tail tail{static_cast<float>(p.alpha), static_cast<float>(p.beta)};
+  if (p.scale) tail.scale = p.scale + j;
+  if (p.bias) tail.bias = p.bias + j;
+  tail.relu = p.relu, tail.hard_swish = p.hard_swish;
+  return tail;
+}
+
 /// The sums of a block to the result. `row` holds a row of what is added.
 void finish(const Product& p, const TensorView& c, const TensorView& add, float* sums, float* row, int64_t i, int64_t m,
             int64_t j, int64_t n) {
   const KernelTable& t = kernels();
   const LoadFn load = t.load[static_cast<int>(add.dtype)][static_cast<int>(Compute::F32)];
   const StoreFn store = t.store[static_cast<int>(Compute::F32)][static_cast<int>(c.dtype)];
+  Tail tail = tail_of(p, j);
+  const bool plain = tail.alpha == 1 && tail.beta == 0 && !tail.scale && !tail.bias && !tail.relu && !tail.hard_swish;
   for (int64_t x = 0; x < m; ++x, sums += kSumLine) {
-    if (p.alpha != 1) t.scale_f32(sums, n, static_cast<float>(p.alpha));
     if (p.beta != 0) {
       if (x == 0 || add.strides[0] != 0)
         load(row, at_element(add, (i + x) * add.strides[0] + j * add.strides[1]), add.strides[1], n);
-      t.axpy_f32(sums, row, n, static_cast<float>(p.beta));
+      tail.add = row;
     }
+    if (!plain) own_kernels().finish(sums, n, tail, sums);
     store(at_element(c, (i + x) * c.strides[0] + j * c.strides[1]), c.strides[1], sums, n);
   }
 }
@@ -132,7 +172,7 @@ struct WholeLeft {
   /// Nobody gains by it where there is one block of columns, and what does not stay in a cache is better made anew.
   bool wanted(const Product& p) const {
     constexpr size_t kMost = (16 << 20) / sizeof(float);
-    return !by_tiles(p) && by_.col_blocks > 1 && batches_of(p.c) == 1 && floats() <= kMost;
+    return !by_tiles(p) && !reads_rows(p.a) && by_.col_blocks > 1 && batches_of(p.c) == 1 && floats() <= kMost;
   }
   size_t floats() const { return block * static_cast<size_t>(by_.row_blocks * parts()); }
   int64_t parts() const { return (depth_ + kDepth - 1) / kDepth; }
@@ -172,15 +212,34 @@ class Worker {
   void make(int64_t batch, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
     const TensorView a = matrix_of(p_.a, p_.c, batch), b = matrix_of(p_.b, p_.c, batch);
     const float* right = p_.right ? p_.right + batch * right_floats(p_) : nullptr;
-    if (split_) by_tiles_of(a, b, right, top, bottom, j, cols);
-    else in_float(a, b, right, left_, panels_, sums_, top, bottom, j, cols);
-    finish(p_, matrix_of(p_.c, p_.c, batch), matrix_of(p_.add, p_.c, batch), sums_, row_, top, bottom - top, j, cols);
+    const TensorView c = matrix_of(p_.c, p_.c, batch), add = matrix_of(p_.add, p_.c, batch);
+    if (split_) {
+      by_tiles_of(a, b, right, top, bottom, j, cols);
+    } else if (writes_results(add) && cols % panel() == 0) {
+      Tail tail = tail_of(p_, j);
+      if (p_.beta != 0) {
+        tail.add = reinterpret_cast<const float*>(at_element(add, top * add.strides[0] + j));
+        tail.add_line = add.strides[0];
+      }
+      auto* to = reinterpret_cast<float*>(at_element(c, top * c.strides[0] + j));
+      return in_float(a, b, right, left_, panels_, to, c.strides[0], &tail, top, bottom, j, cols);
+    } else {
+      in_float(a, b, right, left_, panels_, sums_, kSumLine, nullptr, top, bottom, j, cols);
+    }
+    finish(p_, c, add, sums_, row_, top, bottom - top, j, cols);
   }
 
  private:
-  void in_float(const TensorView& a, const TensorView& b, const float* packed, float* left, float* panels, float* sums,
-                int64_t top, int64_t bottom, int64_t j, int64_t cols) const {
-    const KernelTable& t = kernels();
+  /// Results can be added up where they belong: they are floats in rows, as is what is added, which is read last.
+  bool writes_results(const TensorView& add) const {
+    const auto in_rows = [](const TensorView& v) { return v.dtype == DType::Float && v.strides[v.rank - 1] == 1; };
+    if (!in_rows(p_.c)) return false;
+    return p_.beta == 0 || (in_rows(add) && (p_.a.dims[p_.a.rank - 1] <= kDepth || !may_overlap(p_.add, p_.c)));
+  }
+
+  /// `to`: of the first row and column; `line` between its rows.
+  void in_float(const TensorView& a, const TensorView& b, const float* packed, float* left, float* panels, float* to,
+                int64_t line, const Tail* tail, int64_t top, int64_t bottom, int64_t j, int64_t cols) const {
     const int64_t k = a.dims[1], n = b.dims[1];
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at);
@@ -193,14 +252,24 @@ class Worker {
       if (!packed) pack_panels(panels, b, at, depth, j, cols);
       for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
-        if (!whole_.data) pack_left(left, a, i, rows, at, depth);
-        t.packed_product(rows, round_up(cols, panel()), depth, whole_.data ? whole_.at(i, at) : left, in_columns(a),
-                         right, after, sums + (i - top) * kSumLine, at != 0);
+        const float* from = whole_.data ? whole_.at(i, at) : left;
+        int64_t left_line = in_columns(a) ? 0 : kRowLine;
+        if (reads_rows(a)) {
+          from = reinterpret_cast<const float*>(at_element(a, i * a.strides[0] + at));
+          left_line = a.strides[0];
+        } else if (!whole_.data) {
+          pack_left(left, a, i, rows, at, depth);
+        }
+        Tail own = tail ? *tail : Tail{};
+        if (own.add) own.add += (i - top) * own.add_line;
+        own_kernels().product(rows, round_up(cols, panel()), depth, from, left_line, right, after, to + (i - top) * line,
+                              line, at != 0, tail && behind >= k ? &own : nullptr);
       }
     }
   }
 
-  void by_tiles_of(const TensorView& a, const TensorView& b, const float* packed, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
+  void by_tiles_of(const TensorView& a, const TensorView& b, const float* packed, int64_t top, int64_t bottom,
+                   int64_t j, int64_t cols) {
     const KernelTable& t = kernels();
     const int64_t k = a.dims[1], n = b.dims[1];
     auto* left = reinterpret_cast<uint16_t*>(left_);
@@ -222,7 +291,7 @@ class Worker {
     ScratchScope scratch;
     auto* sums = scratch.take<float>(sum_floats(by_));
     in_float(a, b, nullptr, scratch.take<float>(left_floats(p_, by_)), scratch.take<float>(panel_floats(p_, by_)), sums,
-             top, bottom, j, cols);
+             kSumLine, nullptr, top, bottom, j, cols);
     for (int64_t x = 0; x < bottom - top; ++x) t.take_infinite(sums_ + x * kSumLine, sums + x * kSumLine, cols);
   }
 
@@ -334,4 +403,5 @@ void pack_right(const Product& p, float* to) {
   });
 }
 
-}  // namespace updraft::packed
+}  // namespace packed
+}  // namespace updraft

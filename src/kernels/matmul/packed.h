@@ -26,11 +26,32 @@ constexpr int64_t kLeastTileRows = 4;  ///< that any instruction set has
 /// Of the sums of a block.
 constexpr int64_t kSumLine = kCols + 16;
 
-/// c = alpha * a @ b + beta * add. a [..., m, k], b [..., k, n], c and add [..., m, n] with the same batch dimensions
+/// What becomes of sums: sum * alpha * scale + bias + beta * add, and of that the positive part or hard swish,
+/// x * min(max(x / 6 + 1 / 2, 0), 1). Null: none. All begin at the first column.
+struct Tail {
+  float alpha = 1, beta = 0;
+  const float *scale = nullptr, *bias = nullptr, *add = nullptr;
+  int64_t add_line = 0;  ///< between rows of what is added
+  bool relu = false, hard_swish = false;
+};
+/// Compiled for each instruction set (kernels/simd/packed.cpp).
+struct Kernels {
+  /// c [m, n] = left [m, k] @ right, or (sum) that beside what c holds, and with a tail what becomes of it. n is of
+  /// whole panels. left_line: between rows of the left side; 0: it lies in panels. `after`: what is read after the right
+  /// side, or null.
+  void (*product)(int64_t m, int64_t n, int64_t k, const float* left, int64_t left_line, const float* right,
+                  const float* after, float* c, int64_t line, bool sum, const Tail* tail);
+  /// What becomes of a row of n sums; `to` may be the sums.
+  void (*finish)(const float* sums, int64_t n, const Tail& tail, float* to);
+};
+
+/// c = alpha * a @ b + beta * add, and what follows that. a [..., m, k], b [..., k, n], c and add [..., m, n] with the same batch dimensions
 /// (strides may be 0); k > 0, nothing is empty.
 struct Product {
   TensorView a, b, c, add;
   double alpha = 1, beta = 0;
+  const float *scale = nullptr, *bias = nullptr;  ///< [n], as Tail has them
+  bool relu = false, hard_swish = false;
   const float* right = nullptr;  ///< all matrices of b, each as pack_right() left it; b itself is not read
 };
 

@@ -28,23 +28,40 @@ constexpr int64_t panel_line(int64_t k) { return kTileRows * k + kPanelGap; }  /
 // What a tile reads of the right side before it is asked for: a quarter of its rows.
 constexpr int64_t kAhead = 4;
 
-// R rows x 2 vectors of the sums; with `add`, to those that are there, last: a chain of sums through all parts of a
-// long product would round ten times as much. Element (i, p) of the left side lies at a[i * Row + p * Column]. `ahead`:
-// rows of the right side that will be wanted soon.
-template <int R, int64_t Row, int64_t Column>
-void tile(int64_t k, const float* a, const float* b, const float* ahead, float* c, bool add) {
+UPDRAFT_VECTOR_INLINE VectorF positive(VectorF x) { return x < 0.0f ? VectorF{} : x; }  // a NaN stays
+UPDRAFT_VECTOR_INLINE VectorF hard_swish(VectorF x) {
+  VectorF part = x * (1.0f / 6.0f) + 0.5f;
+  part = part < 0.0f ? VectorF{} : part;
+  return x * (part > 1.0f ? VectorF{} + 1.0f : part);
+}
+/// A vector of sums, in row i and from column v on.
+UPDRAFT_VECTOR_INLINE VectorF ended(VectorF x, const Tail& t, int64_t i, int64_t v) {
+  if (t.alpha != 1) x *= t.alpha;
+  if (t.scale) x *= load_vector<float>(t.scale + v);
+  if (t.bias) x += load_vector<float>(t.bias + v);
+  if (t.add) x += load_vector<float>(t.add + i * t.add_line + v) * t.beta;
+  if (t.relu) x = positive(x);
+  return t.hard_swish ? hard_swish(x) : x;
+}
+
+// R rows x 2 vectors of the result; with `add`, to what is there, last: a chain of sums through all parts of a long
+// product would round ten times as much. Element (i, p) of the left side lies at a[i * row + p * Column]. `ahead`: rows
+// of the right side that will be wanted soon. The tail is that of the first of the rows.
+template <int R, int64_t Column>
+void tile(int64_t k, const float* a, int64_t row, const float* b, const float* ahead, float* c, int64_t line, bool add,
+          const Tail* tail) {
   constexpr int L = kLanes<float>;
   VectorF sum[R][2];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < 2; ++v) sum[i][v] = VectorF{};
 #pragma GCC unroll 16
-  for (int i = 0; i < R; ++i) __builtin_prefetch(c + i * kSumLine, 1);
+  for (int i = 0; i < R; ++i) __builtin_prefetch(c + i * line, 1);
   const auto step = [&](int64_t p) __attribute__((always_inline)) {
     const VectorF right[2] = {load_vector<float>(b + p * kPanel), load_vector<float>(b + p * kPanel + L)};
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      const VectorF left = broadcast<float>(a[i * Row + p * Column]);
+      const VectorF left = broadcast<float>(a[i * row + p * Column]);
       for (int v = 0; v < 2; ++v) sum[i][v] = fma_vector(left, right[v], sum[i][v]);
     }
   };
@@ -59,23 +76,33 @@ void tile(int64_t k, const float* a, const float* b, const float* ahead, float* 
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < 2; ++v) {
-      float* to = c + i * kSumLine + v * L;
-      store_vector<float>(to, add ? load_vector<float>(to) + sum[i][v] : sum[i][v]);
+      float* to = c + i * line + v * L;
+      const VectorF x = add ? load_vector<float>(to) + sum[i][v] : sum[i][v];
+      store_vector<float>(to, tail ? ended(x, *tail, i, v * L) : x);
     }
 }
 
 // The left side in rows, or in panels of a tile's rows. `next`: of the right side, what comes after b.
 template <bool Panels>
-void rows(int64_t m, int64_t k, const float* a, const float* b, const float* next, float* c, bool add) {
-  constexpr int64_t kRow = Panels ? 1 : kRowLine, kColumn = Panels ? kTileRows : 1;
+void rows(int64_t m, int64_t k, const float* a, int64_t left_line, const float* b, const float* next, float* c,
+          int64_t line, bool add, const Tail* whole) {
+  constexpr int64_t kColumn = Panels ? kTileRows : 1;
+  const int64_t row = Panels ? 1 : left_line;
+  Tail own = whole ? *whole : Tail{};
+  const Tail* const tail = whole ? &own : nullptr;
   int64_t i = 0;
-  for (; i + kTileRows <= m; i += kTileRows, a += Panels ? panel_line(k) : kTileRows * kRowLine) {
+  const auto make = [&]<int R>(const float* ahead, int64_t step) {
+    tile<R, kColumn>(k, a, row, b, ahead, c + i * line, line, add, tail);
+    a += step, i += R;
+    if (own.add) own.add += R * own.add_line;
+  };
+  while (i + kTileRows <= m) {
     const int64_t part = i / kTileRows;
-    tile<kTileRows, kRow, kColumn>(k, a, b, part < kAhead ? next + part * (k / kAhead) * kPanel : b, c + i * kSumLine,
-                                   add);
+    make.template operator()<kTileRows>(part < kAhead ? next + part * (k / kAhead) * kPanel : b,
+                                        Panels ? panel_line(k) : kTileRows * row);
   }
   auto rest = [&]<int R>() {
-    for (; i + R <= m; i += R, a += R * kRow) tile<R, kRow, kColumn>(k, a, b, b, c + i * kSumLine, add);
+    while (i + R <= m) make.template operator()<R>(b, R * row);
   };
   if constexpr (kTileRows > 8) rest.template operator()<8>();
   if constexpr (kTileRows > 4) rest.template operator()<4>();
@@ -140,6 +167,43 @@ void panel(float* to, const void* source, int64_t k_stride, int64_t n_stride, in
       to[p * kPanel + j] = j < n ? static_cast<float>(from[p * k_stride + j * n_stride]) : 0.0f;
 }
 
+void finish_row(const float* sums, int64_t n, const Tail& t, float* to) {
+  constexpr int L = kLanes<float>;
+  int64_t j = 0;
+  Tail own = t;
+  const auto move = [&](int64_t by) {
+    for (const float** p : {&own.scale, &own.bias, &own.add})
+      if (*p) *p += by;
+  };
+  for (; j + L <= n; j += L, move(L)) store_vector<float>(to + j, ended(load_vector<float>(sums + j), own, 0, 0));
+  for (; j < n; ++j, move(1)) {
+    // One element of a vector: all its operands are that one.
+    const auto one = [](const float* p) { return p ? broadcast<float>(*p) : VectorF{}; };
+    VectorF x = broadcast<float>(sums[j]);
+    if (own.alpha != 1) x *= own.alpha;
+    if (own.scale) x *= one(own.scale);
+    if (own.bias) x += one(own.bias);
+    if (own.add) x += one(own.add) * own.beta;
+    if (own.relu) x = positive(x);
+    if (own.hard_swish) x = hard_swish(x);
+    to[j] = x[0];
+  }
+}
+
+void product(int64_t m, int64_t n, int64_t k, const float* left, int64_t left_line, const float* right,
+             const float* after, float* c, int64_t line, bool sum, const Tail* tail) {
+  constexpr int kWide = 2 * kLanes<float>;
+  Tail own = tail ? *tail : Tail{};
+  for (int64_t j = 0; j < n; j += kPanel, right += k * kPanel)
+    for (int64_t v = 0; v < kPanel; v += kWide) {
+      const float* next = v + kWide < kPanel ? right + v + kWide : j + kPanel < n ? right + k * kPanel : after ? after : right;
+      if (left_line) rows<false>(m, k, left, left_line, right + v, next, c + j + v, line, sum, tail ? &own : nullptr);
+      else rows<true>(m, k, left, 0, right + v, next, c + j + v, line, sum, tail ? &own : nullptr);
+      for (const float** p : {&own.scale, &own.bias, &own.add})
+        if (*p) *p += kWide;
+    }
+}
+
 }  // namespace
 
 void pack_panel(float* to, const void* from, DType type, int64_t k_stride, int64_t n_stride, int64_t k, int64_t n) {
@@ -154,15 +218,7 @@ void pack_columns(float* to, const void* from, DType type, int64_t stride, int64
   else panels_of_columns(to, static_cast<const BFloat16*>(from), stride, m, k);
 }
 
-void packed_product(int64_t m, int64_t n, int64_t k, const float* a, bool columns, const float* b, const float* after,
-                    float* c, bool add) {
-  constexpr int kWide = 2 * kLanes<float>;
-  for (int64_t j = 0; j < n; j += kPanel, b += k * kPanel)
-    for (int64_t v = 0; v < kPanel; v += kWide) {
-      const float* next = v + kWide < kPanel ? b + v + kWide : j + kPanel < n ? b + k * kPanel : after ? after : b;
-      if (columns) rows<true>(m, k, a, b + v, next, c + j + v, add);
-      else rows<false>(m, k, a, b + v, next, c + j + v, add);
-    }
-}
+extern const packed::Kernels packed_kernels;
+const packed::Kernels packed_kernels = {product, finish_row};
 
 }  // namespace updraft::UPDRAFT_ISA

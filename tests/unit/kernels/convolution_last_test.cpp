@@ -43,12 +43,19 @@ TEST_P(ConvolutionLast, GivesTheSumsWithWhatFollows) {
                    weight = TensorView::contiguous(const_cast<float*>(w.data()), DType::Float, dims, 4),
                    bias = TensorView::contiguous(const_cast<float*>(b.data()), DType::Float, dims, 1),
                    factor = TensorView::contiguous(const_cast<float*>(f.data()), DType::Float, dims, 1);
-  for (const bool with_tail : {false, true}) {
-    s.relu = with_tail;
-    Floats result(a.size(), -1);
-    const TensorView out = channels_innermost(result, c.n, c.out, rows, columns);
-    if (with_tail) convolution(s, in, weight, &bias, out, nullptr, {&factor, &add});
-    else convolution(s, in, weight, nullptr, out);
+  enum { kSums, kTail, kHardSwish, kKinds };
+  for (int kind = 0; kind < kKinds; ++kind) {
+    s.relu = kind == kTail;
+    s.hard_swish = kind == kHardSwish;
+    Floats result(a.size(), -1), kept = result;
+    ConstantOperand constant;
+    for (Floats* to : {&result, &kept}) {
+      const TensorView out = channels_innermost(*to, c.n, c.out, rows, columns);
+      ConstantOperand* const by = to == &kept ? &constant : nullptr;
+      if (kind == kTail) convolution(s, in, weight, &bias, out, by, {&factor, &add});
+      else convolution(s, in, weight, kind == kHardSwish ? &bias : nullptr, out, by);
+    }
+    EXPECT_EQ(result, kept);
     double worst = 0;
     for (int64_t i = 0; i < c.n * rows * columns; ++i)
       for (int64_t o = 0; o < c.out; ++o) {
@@ -65,7 +72,11 @@ TEST_P(ConvolutionLast, GivesTheSumsWithWhatFollows) {
           size += product * product;
         }
         const auto at = static_cast<size_t>(i * c.out + o);
-        if (with_tail)
+        if (kind == kHardSwish) {
+          sum += static_cast<double>(b[static_cast<size_t>(o)]);
+          sum *= std::clamp(sum / 6 + 0.5, 0.0, 1.0);
+        }
+        if (kind == kTail)
           sum = std::max(0.0, sum * static_cast<double>(f[static_cast<size_t>(o)]) +
                                   static_cast<double>(b[static_cast<size_t>(o)]) + static_cast<double>(a[at]));
         worst = std::max(worst, std::abs(static_cast<double>(result[at]) - sum) / std::sqrt(size));
@@ -123,7 +134,8 @@ TEST_P(ConvolutionLast, FiltersLieInAnyOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ConvolutionLast,
                          testing::Values(Case{1, 64, 256, 7, 5, 1, 1, 1}, Case{2, 300, 100, 6, 6, 1, 1, 1},
-                                         Case{1, 257, 48, 5, 9, 1, 1, 2}, Case{1, 35, 72, 6, 7, 3, 3, 1},
+                                         Case{1, 257, 48, 5, 9, 1, 1, 2},
+                                         Case{1, 1024, 40, 4, 5, 1, 1, 1}, Case{3, 40, 208, 15, 15, 1, 1, 1}, Case{1, 35, 72, 6, 7, 3, 3, 1},
                                          Case{2, 32, 64, 9, 8, 3, 3, 2}, Case{1, 19, 130, 8, 6, 3, 2, 1}));
 
 }  // namespace
