@@ -11,8 +11,8 @@
 
 namespace updraft {
 
-#define X(level)                              \
-  namespace level {                           \
+#define X(level)                            \
+  namespace level {                         \
   extern const bytes::Kernels byte_product; \
   }
 UPDRAFT_LEVELS

@@ -1,7 +1,8 @@
 // Products of numbers of eight bits for CPUs that do not add up eight bits by themselves (no VNNI). Such a CPU
-// multiplies UINT8 by INT8 and adds two products in sixteen bits. Those hold them where the two INT8, as far as they are
-// of one sign, are not more than 128 together (255 * 128 < 2^15). Where they are more, the UINT8 are the magnitudes of
-// the weights and the INT8 the numbers, turned over where a weight is negative (~x = -x - 1). The sums are exact (int32).
+// multiplies UINT8 by INT8 and adds two products in sixteen bits. Those hold them where the two INT8, as far as they
+// are of one sign, are not more than 128 together (255 * 128 < 2^15). Where they are more, the UINT8 are the magnitudes
+// of the weights and the INT8 the numbers, turned over where a weight is negative (~x = -x - 1). The sums are exact
+// (int32).
 #pragma once
 #include <cstdint>
 

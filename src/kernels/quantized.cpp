@@ -540,7 +540,8 @@ void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& we
   }
   if (!native() && !x.empty()) {
     const TensorView from = dense(x, scratch), to = room_for(y, scratch);
-    bytes::convolution({}, from, x_zero, weight.transpose(0, 1), constant, tail_of(scale, terms, result, y, scratch), to);
+    bytes::convolution({}, from, x_zero, weight.transpose(0, 1), constant, tail_of(scale, terms, result, y, scratch),
+                       to);
     if (to.data != y.data) copy_elements(y, to);
     return;
   }

@@ -254,7 +254,10 @@ float* channels_in_float(const TensorView* v, ScratchScope& scratch) {
 // `last`: src and dst lie so.
 bool is_product_of_places(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
                           const TensorView& dst, DType type, bool last) {
+  constexpr int64_t kFewChannels = 64,
+                    kPanel = 16;  // below, or with panels that are not full, the primitives are faster
   if (!last || s.groups != 1 || type != DType::Float || !packed::takes_constants()) return false;
+  if (src.dims[1] < kFewChannels || dst.dims[1] % kPanel != 0) return false;
   for (int d = 0; d < s.spatial; ++d)
     if (weight.dims[d + 2] != 1 || s.stride[d] != 1 || s.padding[d] != 0 || src.dims[d + 2] != dst.dims[d + 2])
       return false;

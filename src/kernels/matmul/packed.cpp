@@ -12,9 +12,9 @@
 
 namespace updraft {
 
-#define X(level)                          \
-  namespace level {                       \
-  extern const packed::Kernels packed_kernels;  \
+#define X(level)                               \
+  namespace level {                            \
+  extern const packed::Kernels packed_kernels; \
   }
 UPDRAFT_LEVELS
 #undef X
@@ -99,11 +99,11 @@ TensorView matrix_of(const TensorView& v, const TensorView& shape, int64_t i) {
 /// Whether the left side is packed from columns.
 bool in_columns(const TensorView& a) { return a.strides[1] != 1 && a.strides[0] == 1; }
 
-/// Whether the left side is read where it lies: rows of floats that do not share a few sets of the cache.
+/// Whether the left side is read where it lies: short rows of floats, close to each other.
 bool reads_rows(const TensorView& a) {
-  constexpr int64_t kPage = 1024;  // floats; rows as far apart have their lines in the same sets
   const int64_t row = a.strides[a.rank - 2];
-  return a.dtype == DType::Float && a.strides[a.rank - 1] == 1 && row > 0 && row % kPage != 0;
+  return a.dtype == DType::Float && a.strides[a.rank - 1] == 1 && row > 0 && row <= kRowLine &&
+         a.dims[a.rank - 1] <= kDepth;
 }
 
 /// Rows [i, i + m) and columns [p, p + k) of the left side.
@@ -230,11 +230,11 @@ class Worker {
   }
 
  private:
-  /// Results can be added up where they belong: they are floats in rows, as is what is added, which is read last.
+  /// Results of one part of the depth are written where they belong, if they are floats in rows, as is what is added.
+  /// More parts are added up in a block that stays in the cache.
   bool writes_results(const TensorView& add) const {
     const auto in_rows = [](const TensorView& v) { return v.dtype == DType::Float && v.strides[v.rank - 1] == 1; };
-    if (!in_rows(p_.c)) return false;
-    return p_.beta == 0 || (in_rows(add) && (p_.a.dims[p_.a.rank - 1] <= kDepth || !may_overlap(p_.add, p_.c)));
+    return p_.a.dims[p_.a.rank - 1] <= kDepth && in_rows(p_.c) && (p_.beta == 0 || in_rows(add));
   }
 
   /// `to`: of the first row and column; `line` between its rows.
@@ -262,8 +262,8 @@ class Worker {
         }
         Tail own = tail ? *tail : Tail{};
         if (own.add) own.add += (i - top) * own.add_line;
-        own_kernels().product(rows, round_up(cols, panel()), depth, from, left_line, right, after, to + (i - top) * line,
-                              line, at != 0, tail && behind >= k ? &own : nullptr);
+        own_kernels().product(rows, round_up(cols, panel()), depth, from, left_line, right, after,
+                              to + (i - top) * line, line, at != 0, tail && behind >= k ? &own : nullptr);
       }
     }
   }
@@ -376,8 +376,7 @@ size_t scratch_bytes(const Product& given, bool packed) {
   const WholeLeft whole(p, now);
   const size_t panels =
       packed ? 0 : scratch_size((split ? tile_floats(p, by.cols) : panel_floats(p, by)) * sizeof(float));
-  const size_t left =
-      whole.wanted(p) ? whole.floats() : split ? tile_floats(p, by.rows) : left_floats(p, by);
+  const size_t left = whole.wanted(p) ? whole.floats() : split ? tile_floats(p, by.rows) : left_floats(p, by);
   return panels + scratch_size(left * sizeof(float)) + scratch_size(sum_floats(by) * sizeof(float)) +
          scratch_size(kCols * sizeof(float));
 }

@@ -95,8 +95,8 @@ void tile(int64_t quads, const uint8_t* a, const int8_t* b, const int8_t* ahead,
     for (int i = 0; i < R; ++i) {
       const Sums left = Sums{} + quad_at(a + i * kRowLine + p * 4);
       for (int v = 0; v < 2; ++v)
-        sum[i][v] = Small ? add_quads(sum[i][v], left, right[v])
-                          : add_quads(sum[i][v], turned[v].size, left ^ turned[v].turn);
+        sum[i][v] =
+            Small ? add_quads(sum[i][v], left, right[v]) : add_quads(sum[i][v], turned[v].size, left ^ turned[v].turn);
       keep(sum[i][0]), keep(sum[i][1]);
     }
   };

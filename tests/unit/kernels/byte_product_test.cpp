@@ -116,7 +116,8 @@ TEST_P(ByteProduct, SumsAreExact) {
     run(tail, threads.data(), DType::Float, &constant);
     run(tail, again.data(), DType::Float, &constant);
     EXPECT_EQ(constant.made(), 1);
-  }).join();
+  })
+      .join();
   EXPECT_EQ(threads, y);
   EXPECT_EQ(again, y);
 }
@@ -127,9 +128,16 @@ TEST_P(ByteProduct, ResultsOfEightBits) {
     scale[i] = 1e-3f * static_cast<float>(1 + i % 5), bias[i] = static_cast<float>(i % 7) - 3;
   std::vector<int8_t> addend(count(y_dims_));
   for (size_t i = 0; i < addend.size(); ++i) addend[i] = static_cast<int8_t>(i * 37);
-  const Tail tail{.scale = scale.data(), .each = true, .bias = bias.data(), .addend = addend.data(),
-                  .addend_sign = true, .relu = true, .addend_scale = 0.25f, .addend_zero = 3,
-                  .result = {.scale = 0.5f, .zero = 7}, .type = DType::UInt8};
+  const Tail tail{.scale = scale.data(),
+                  .each = true,
+                  .bias = bias.data(),
+                  .addend = addend.data(),
+                  .addend_sign = true,
+                  .relu = true,
+                  .addend_scale = 0.25f,
+                  .addend_zero = 3,
+                  .result = {.scale = 0.5f, .zero = 7},
+                  .type = DType::UInt8};
   std::vector<uint8_t> y(addend.size());
   run(tail, y.data(), DType::UInt8);
   for (size_t i = 0; i < y.size(); ++i) {
@@ -142,22 +150,23 @@ TEST_P(ByteProduct, ResultsOfEightBits) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ByteProduct,
-    testing::Values(Case{.name = "product", .spatial = 0, .batch = 50, .in = 70, .out = 33},
-                    Case{.name = "longSums", .spatial = 0, .batch = 13, .in = 4099, .out = 40, .zero = 255},
-                    Case{.name = "manyRows", .spatial = 0, .batch = 500, .in = 31, .out = 700, .sign = true, .zero = -5},
-                    Case{.name = "one", .spatial = 0, .batch = 1, .in = 1, .out = 1},
-                    Case{.name = "smallWeights", .low = -64, .high = 64, .zero = 128},
-                    Case{.name = "smallSums", .low = 0, .high = 64},
-                    Case{.name = "lowest", .low = -128, .high = -128}, Case{.name = "highest", .low = 127, .high = 127},
-                    Case{.name = "lowestOfINT8", .low = -128, .high = -128, .sign = true, .zero = 127},
-                    Case{.name = "firstLayer", .in = 3, .out = 64, .size = 20, .kernel = 7, .stride = 2, .padding = 3, .zero = 114},
-                    Case{.name = "points", .in = 33, .out = 47, .size = 7, .kernel = 1, .padding = 0, .zero = 9},
-                    Case{.name = "deep", .in = 200, .out = 30, .size = 5, .sign = true, .zero = 17},
-                    Case{.name = "dilated", .in = 5, .out = 9, .size = 12, .stride = 2, .padding = 3, .dilation = 2},
-                    Case{.name = "groups", .in = 24, .out = 32, .groups = 4, .zero = 200},
-                    Case{.name = "line", .spatial = 1, .in = 6, .out = 17, .size = 40, .kernel = 5, .zero = 1},
-                    Case{.name = "volume", .spatial = 3, .batch = 1, .in = 4, .out = 18, .size = 6, .sign = true, .zero = -128},
-                    Case{.name = "moreThanTheInput", .in = 2, .out = 8, .size = 2, .kernel = 5, .padding = 4}),
+    testing::Values(
+        Case{.name = "product", .spatial = 0, .batch = 50, .in = 70, .out = 33},
+        Case{.name = "longSums", .spatial = 0, .batch = 13, .in = 4099, .out = 40, .zero = 255},
+        Case{.name = "manyRows", .spatial = 0, .batch = 500, .in = 31, .out = 700, .sign = true, .zero = -5},
+        Case{.name = "one", .spatial = 0, .batch = 1, .in = 1, .out = 1},
+        Case{.name = "smallWeights", .low = -64, .high = 64, .zero = 128},
+        Case{.name = "smallSums", .low = 0, .high = 64}, Case{.name = "lowest", .low = -128, .high = -128},
+        Case{.name = "highest", .low = 127, .high = 127},
+        Case{.name = "lowestOfINT8", .low = -128, .high = -128, .sign = true, .zero = 127},
+        Case{.name = "firstLayer", .in = 3, .out = 64, .size = 20, .kernel = 7, .stride = 2, .padding = 3, .zero = 114},
+        Case{.name = "points", .in = 33, .out = 47, .size = 7, .kernel = 1, .padding = 0, .zero = 9},
+        Case{.name = "deep", .in = 200, .out = 30, .size = 5, .sign = true, .zero = 17},
+        Case{.name = "dilated", .in = 5, .out = 9, .size = 12, .stride = 2, .padding = 3, .dilation = 2},
+        Case{.name = "groups", .in = 24, .out = 32, .groups = 4, .zero = 200},
+        Case{.name = "line", .spatial = 1, .in = 6, .out = 17, .size = 40, .kernel = 5, .zero = 1},
+        Case{.name = "volume", .spatial = 3, .batch = 1, .in = 4, .out = 18, .size = 6, .sign = true, .zero = -128},
+        Case{.name = "moreThanTheInput", .in = 2, .out = 8, .size = 2, .kernel = 5, .padding = 4}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -134,8 +134,8 @@ TEST_P(ConvolutionLast, FiltersLieInAnyOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ConvolutionLast,
                          testing::Values(Case{1, 64, 256, 7, 5, 1, 1, 1}, Case{2, 300, 100, 6, 6, 1, 1, 1},
-                                         Case{1, 257, 48, 5, 9, 1, 1, 2},
-                                         Case{1, 1024, 40, 4, 5, 1, 1, 1}, Case{3, 40, 208, 15, 15, 1, 1, 1}, Case{1, 35, 72, 6, 7, 3, 3, 1},
+                                         Case{1, 257, 48, 5, 9, 1, 1, 2}, Case{1, 1024, 40, 4, 5, 1, 1, 1},
+                                         Case{3, 40, 208, 15, 15, 1, 1, 1}, Case{1, 35, 72, 6, 7, 3, 3, 1},
                                          Case{2, 32, 64, 9, 8, 3, 3, 2}, Case{1, 19, 130, 8, 6, 3, 2, 1}));
 
 }  // namespace

@@ -107,8 +107,16 @@ TEST_P(Packed, WhatFollowsTheSums) {
       std::vector<float> direct = add, kept = add, through(static_cast<size_t>(2 * m * n));
       TensorView apart = matrix(through, m, n);  // not in rows
       apart.strides[0] = 2 * n, apart.strides[1] = 2;
-      Product p{.a = left, .b = matrix(b, k, n), .c = matrix(direct, m, n), .add = matrix(own ? direct : add, m, n),
-                .alpha = 2, .beta = 0.5, .scale = scale.data(), .bias = bias.data(), .relu = !swish, .hard_swish = swish};
+      Product p{.a = left,
+                .b = matrix(b, k, n),
+                .c = matrix(direct, m, n),
+                .add = matrix(own ? direct : add, m, n),
+                .alpha = 2,
+                .beta = 0.5,
+                .scale = scale.data(),
+                .bias = bias.data(),
+                .relu = !swish,
+                .hard_swish = swish};
       multiply(p);
       std::vector<float> right(static_cast<size_t>(right_floats(p)));
       pack_right(p, right.data());
