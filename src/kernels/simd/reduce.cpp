@@ -118,8 +118,8 @@ UPDRAFT_VECTOR_INLINE V four_rows(const H* p, int64_t stride) {
   return (as_float<V>(p) + as_float<V>(p + stride)) + (as_float<V>(p + 2 * stride) + as_float<V>(p + 3 * stride));
 }
 
-/// Sums of floats or halves: sixteen rows (then eight) in float, then once in double. Four rows are read at a time: with
-/// more, matrices whose rows are a page apart want more lines of the same sets than the cache has.
+/// Sums of floats or halves: sixteen rows (then eight) in float, then once in double. Four rows are read at a time:
+/// with more, matrices whose rows are a page apart want more lines of the same sets than the cache has.
 template <class H>
 void column_sums(const H* x, int64_t stride, int64_t rows, int64_t columns, double* sums) {
   if (const int64_t taken = merged_rows<AddOp>(
@@ -146,9 +146,7 @@ void column_sums(const H* x, int64_t stride, int64_t rows, int64_t columns, doub
     for (; r + 8 <= rows; r += 8) {
       const H *p = x + r * stride + from, *p4 = p + 4 * stride;
       along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<V>(p + c, stride)); });
-      along(n, [&]<class V>(int64_t c) {
-        add_to(wide + c, as_float<V>(first + c) + four_rows<V>(p4 + c, stride));
-      });
+      along(n, [&]<class V>(int64_t c) { add_to(wide + c, as_float<V>(first + c) + four_rows<V>(p4 + c, stride)); });
     }
     for (; r < rows; ++r) {
       const H* p = x + r * stride + from;
