@@ -11,27 +11,13 @@
 
 namespace updraft {
 
-#define X(level)                            \
-  namespace level {                         \
-  extern const bytes::Kernels byte_product; \
-  }
-UPDRAFT_LEVELS
-#undef X
+#define LEVEL_TYPE bytes::Kernels
+#define LEVEL_TABLE byte_product
+#include "kernels/level_table.inc"
 
 namespace bytes {
 
-const Kernels& kernels() {
-  static const Kernels& found = []() -> const Kernels& {
-    const std::string_view isa = updraft::kernels().isa;
-    const Kernels* best = nullptr;
-#define X(level) \
-  if (!best || isa == #level) best = &level::byte_product;
-    UPDRAFT_LEVELS
-#undef X
-    return *best;
-  }();
-  return found;
-}
+const Kernels& kernels() { return level_table(); }
 
 namespace {
 
@@ -196,16 +182,11 @@ void pack_row(uint8_t* to, const Problem& p, int64_t group, int64_t row, int64_t
     const int64_t low = inside ? std::clamp<int64_t>(-x, 0, places) * channels : p.run,
                   high = inside ? std::clamp<int64_t>(p.in[2] - x, 0, places) * channels : 0;
     const int64_t from = std::clamp(low, begin, begin + n), behind = std::clamp(high, from, begin + n);
-    std::fill_n(out, from - begin, outside);
+    out = std::fill_n(out, from - begin, outside);
     if (behind > from) {
       const uint8_t* source = batch + ((z * p.in[1] + y) * p.in[2] + x) * p.in_channels + from;
-      out += from - begin;
-      if (p.flip)
-        for (int64_t i = 0; i < behind - from; ++i) out[i] = source[i] ^ p.flip;
-      else std::copy_n(source, behind - from, out);
-      out += behind - from;
-    } else {
-      out += from - begin;
+      out = std::transform(source, source + (behind - from), out,
+                           [flip = p.flip](uint8_t v) { return static_cast<uint8_t>(v ^ flip); });
     }
     std::fill_n(out, begin + n - behind, outside);
   }

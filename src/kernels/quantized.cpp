@@ -18,25 +18,11 @@
 
 namespace updraft {
 
-#define X(level)                             \
-  namespace level {                          \
-  extern const QuantizedRows quantized_rows; \
-  }
-UPDRAFT_LEVELS
-#undef X
+#define LEVEL_TYPE QuantizedRows
+#define LEVEL_TABLE quantized_rows
+#include "kernels/level_table.inc"
 
-const QuantizedRows& quantized_rows() {
-  static const QuantizedRows& found = []() -> const QuantizedRows& {
-    const std::string_view isa = kernels().isa;
-    const QuantizedRows* rows = nullptr;
-#define X(level) \
-  if (!rows || isa == #level) rows = &level::quantized_rows;
-    UPDRAFT_LEVELS
-#undef X
-    return *rows;
-  }();
-  return found;
-}
+const QuantizedRows& quantized_rows() { return level_table(); }
 
 namespace {
 

@@ -11,25 +11,11 @@
 
 namespace updraft {
 
-#define X(level)                           \
-  namespace level {                        \
-  extern const ShortRows short_rows_table; \
-  }
-UPDRAFT_LEVELS
-#undef X
+#define LEVEL_TYPE ShortRows
+#define LEVEL_TABLE short_rows_table
+#include "kernels/level_table.inc"
 
-const ShortRows& short_row_kernels() {
-  static const ShortRows& found = []() -> const ShortRows& {
-    const std::string_view isa = kernels().isa;
-    const ShortRows* rows = nullptr;
-#define X(level) \
-  if (!rows || isa == #level) rows = &level::short_rows_table;
-    UPDRAFT_LEVELS
-#undef X
-    return *rows;
-  }();
-  return found;
-}
+const ShortRows& short_row_kernels() { return level_table(); }
 
 namespace {
 

@@ -12,34 +12,15 @@
 
 namespace updraft {
 
-#define X(level)                               \
-  namespace level {                            \
-  extern const packed::Kernels packed_kernels; \
-  }
-UPDRAFT_LEVELS
-#undef X
+#define LEVEL_TYPE packed::Kernels
+#define LEVEL_TABLE packed_kernels
+#include "kernels/level_table.inc"
 
 namespace packed {
 namespace {
 
-const Kernels& own_kernels() {
-  static const Kernels& found = []() -> const Kernels& {
-    const std::string_view isa = kernels().isa;
-    const Kernels* best = nullptr;
-#define X(level) \
-  if (!best || isa == #level) best = &level::packed_kernels;
-    UPDRAFT_LEVELS
-#undef X
-    return *best;
-  }();
-  return found;
-}
-
 /// Columns of a panel.
-int64_t panel() {
-  static const int64_t columns = std::string_view(kernels().isa) == "v4" ? kWidePanel : kNarrowPanel;
-  return columns;
-}
+int64_t panel() { return level_table().columns; }
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -148,7 +129,7 @@ void finish(const Product& p, const TensorView& c, const TensorView& add, float*
         load(row, at_element(add, (i + x) * add.strides[0] + j * add.strides[1]), add.strides[1], n);
       tail.add = row;
     }
-    if (!plain) own_kernels().finish(sums, n, tail, sums);
+    if (!plain) level_table().finish(sums, n, tail, sums);
     store(at_element(c, (i + x) * c.strides[0] + j * c.strides[1]), c.strides[1], sums, n);
   }
 }
@@ -262,7 +243,7 @@ class Worker {
         }
         Tail own = tail ? *tail : Tail{};
         if (own.add) own.add += (i - top) * own.add_line;
-        own_kernels().product(rows, round_up(cols, panel()), depth, from, left_line, right, after,
+        level_table().product(rows, round_up(cols, panel()), depth, from, left_line, right, after,
                               to + (i - top) * line, line, at != 0, tail && behind >= k ? &own : nullptr);
       }
     }

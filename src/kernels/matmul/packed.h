@@ -11,11 +11,9 @@
 
 namespace updraft::packed {
 
-/// Columns of the right side that lie together, a panel [k][columns]: two vectors, or more where those are narrow.
-constexpr int64_t kNarrowPanel = 16, kWidePanel = 32;  ///< up to AVX2, and with AVX-512
-constexpr int64_t kDepth = 256;                        ///< of the sum: what is packed at a time
-constexpr int64_t kRows = 192;                         ///< of the left side in a block, at most
-constexpr int64_t kCols = 384;                         ///< of the right side in a block, at most
+constexpr int64_t kDepth = 256;  ///< of the sum: what is packed at a time
+constexpr int64_t kRows = 192;   ///< of the left side in a block, at most
+constexpr int64_t kCols = 384;   ///< of the right side in a block, at most
 
 /// The left side lies in rows of kDepth where its source has rows, or in panels of a tile's rows where it has columns:
 /// [k][rows of a tile], a panel as long as what a tile reads, so that it stays in the cache beside the right side's.
@@ -36,6 +34,7 @@ struct Tail {
 };
 /// Compiled for each instruction set (kernels/simd/packed.cpp).
 struct Kernels {
+  int64_t columns;  ///< of the right side that lie together, a panel: [k][columns]
   /// c [m, n] = left [m, k] @ right, or (sum) that beside what c holds, and with a tail what becomes of it. n is of
   /// whole panels. left_line: between rows of the left side; 0: it lies in panels. `after`: what is read after the
   /// right side, or null.

@@ -13,13 +13,13 @@ namespace {
 using namespace packed;
 
 #if defined(__AVX512F__)
-constexpr int64_t kPanel = kWidePanel;
-constexpr int kTileRows = 12;  // x 2 vectors: 24 accumulators, of 32 registers
+constexpr int64_t kPanel = 32;  // two vectors, or more where those are narrow
+constexpr int kTileRows = 12;   // x 2 vectors: 24 accumulators, of 32 registers
 #elif defined(__AVX__)
-constexpr int64_t kPanel = kNarrowPanel;
+constexpr int64_t kPanel = 16;
 constexpr int kTileRows = 6;
 #else
-constexpr int64_t kPanel = kNarrowPanel;
+constexpr int64_t kPanel = 16;
 constexpr int kTileRows = 4;
 #endif
 static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
@@ -234,6 +234,6 @@ void pack_columns(float* to, const void* from, DType type, int64_t stride, int64
 }
 
 extern const packed::Kernels packed_kernels;
-const packed::Kernels packed_kernels = {product, finish_row};
+const packed::Kernels packed_kernels = {kPanel, product, finish_row};
 
 }  // namespace updraft::UPDRAFT_ISA
