@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/byte_product.h"
 #include "kernels/constant_operand.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/matmul/byte_product.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/matmul/product_blocks.h"
 #include "kernels/matmul/tiles.h"
 #include "kernels/table.h"
 #include "tensor/view_algebra.h"
@@ -22,8 +23,6 @@ namespace {
 /// Columns of a panel.
 int64_t panel() { return level_table().columns; }
 
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 int64_t batches_of(const TensorView& c) { return c.numel() / (c.dims[c.rank - 2] * c.dims[c.rank - 1]); }
 
 /// Blocks of the result: whole tiles and panels, of about the same size. Those of some rows that stand one above the
@@ -37,15 +36,15 @@ struct Blocks {
   Blocks(const Product& p, int threads) : unit(by_tiles(p) ? 2 * tiles::kLanesOfTile : kTile) {
     const int r = p.c.rank;
     const int64_t batches = batches_of(p.c), m = p.c.dims[r - 2], n = p.c.dims[r - 1], k = p.a.dims[r - 1];
-    rows = even(m, kRows, unit);
-    cols = even(n, kCols, panel());
+    rows = even_block(m, kRows, unit);
+    cols = even_block(n, kCols, panel());
     constexpr int64_t kLeast = 1 << 20;  // multiplications in a block that are worth a thread's while
     constexpr int64_t kMostTogether = 4;
     const int64_t wanted = threads == 1 ? 1 : 4 * threads;
     count(m, n);
     while (batches * row_blocks * col_blocks < wanted && rows * cols * k > 2 * kLeast) {
-      if (cols >= rows && cols > panel()) cols = even(cols, (cols + 1) / 2, panel());
-      else if (rows > unit) rows = even(rows, (rows + 1) / 2, unit);
+      if (cols >= rows && cols > panel()) cols = even_block(cols, (cols + 1) / 2, panel());
+      else if (rows > unit) rows = even_block(rows, (rows + 1) / 2, unit);
       else break;
       count(m, n);
     }
@@ -55,10 +54,6 @@ struct Blocks {
 
  private:
   static constexpr int64_t kTile = 24;  // a multiple of every instruction set's rows of a tile
-  static int64_t even(int64_t size, int64_t most, int64_t unit) {
-    const int64_t blocks = (size + most - 1) / most;
-    return round_up((size + blocks - 1) / blocks, unit);
-  }
   void count(int64_t m, int64_t n) {
     row_blocks = (m + rows - 1) / rows;
     col_blocks = (n + cols - 1) / cols;

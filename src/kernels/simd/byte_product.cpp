@@ -1,9 +1,10 @@
-// Sums of products of eight bits, and rows of what they become (kernels/byte_product.h).
-#include "kernels/byte_product.h"
+// Sums of products of eight bits, and rows of what they become (kernels/matmul/byte_product.h).
+#include "kernels/matmul/byte_product.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/simd/tile_rows.h"
 #include "kernels/simd/vector.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -67,8 +68,6 @@ UPDRAFT_VECTOR_INLINE int32_t quad_at(const uint8_t* p) {
   return v;
 }
 
-constexpr int64_t kAhead = 4;  // steps at once; a tile asks for a quarter of the panel that comes next
-
 /// The magnitudes of weights, and what turns the numbers to be multiplied by them into INT8 of the right sign.
 struct Turned {
   Sums size, turn;
@@ -120,19 +119,12 @@ void tile(int64_t quads, const uint8_t* a, const int8_t* b, const int8_t* ahead,
 template <int Rows, bool Small>
 void rows(int64_t m, int64_t quads, const uint8_t* left, const int8_t* panel, const int8_t* next, int32_t* sums,
           bool add) {
-  int64_t i = 0;
-  for (; i + Rows <= m; i += Rows) {
-    const int64_t part = i / Rows;
-    tile<Rows, Small>(quads, left + i * kRowLine, panel,
-                      part < kAhead ? next + part * (quads / kAhead) * 4 * kColumns : panel, sums + i * kSumLine, add);
-  }
-  auto rest = [&]<int R>() {
-    for (; i + R <= m; i += R) tile<R, Small>(quads, left + i * kRowLine, panel, panel, sums + i * kSumLine, add);
-  };
-  if constexpr (Rows > 8) rest.template operator()<8>();
-  if constexpr (Rows > 4) rest.template operator()<4>();
-  rest.template operator()<2>();
-  rest.template operator()<1>();
+  each_tile<Rows>(m, [&]<int R>(int64_t part) {
+    const int8_t* ahead = part < kAhead ? next + part * (quads / kAhead) * 4 * kColumns : panel;
+    tile<R, Small>(quads, left, panel, ahead, sums, add);
+    left += R * kRowLine;
+    sums += R * kSumLine;
+  });
 }
 
 void product(int64_t m, int64_t depth, const uint8_t* left, const int8_t* panel, bool small, const int8_t* next,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/simd/tile_rows.h"
 #include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
@@ -24,9 +25,6 @@ constexpr int kTileRows = 4;
 #endif
 static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
 constexpr int64_t panel_line(int64_t k) { return kTileRows * k + kPanelGap; }  // of the left side
-
-// What a tile reads of the right side before it is asked for: a quarter of its rows.
-constexpr int64_t kAhead = 4;
 
 UPDRAFT_VECTOR_INLINE VectorF positive(VectorF x) { return x < 0.0f ? VectorF{} : x; }  // a NaN stays
 UPDRAFT_VECTOR_INLINE VectorF hard_swish(VectorF x) {
@@ -102,24 +100,13 @@ void rows(int64_t m, int64_t k, const float* a, int64_t left_line, const float* 
   const int64_t row = Panels ? 1 : left_line;
   Tail own = whole ? *whole : Tail{};
   const Tail* const tail = whole ? &own : nullptr;
-  int64_t i = 0;
-  const auto make = [&]<int R>(const float* ahead, int64_t step) {
-    tile<R, kColumn>(k, a, row, b, ahead, c + i * line, line, add, tail);
-    a += step, i += R;
+  each_tile<kTileRows>(m, [&]<int R>(int64_t part) {
+    const float* ahead = part < kAhead ? next + part * (k / kAhead) * kPanel : b;
+    tile<R, kColumn>(k, a, row, b, ahead, c, line, add, tail);
+    a += Panels && R == kTileRows ? panel_line(k) : R * row;
+    c += R * line;
     if (own.add) own.add += R * own.add_line;
-  };
-  while (i + kTileRows <= m) {
-    const int64_t part = i / kTileRows;
-    make.template operator()<kTileRows>(part < kAhead ? next + part * (k / kAhead) * kPanel : b,
-                                        Panels ? panel_line(k) : kTileRows * row);
-  }
-  auto rest = [&]<int R>() {
-    while (i + R <= m) make.template operator()<R>(b, R * row);
-  };
-  if constexpr (kTileRows > 8) rest.template operator()<8>();
-  if constexpr (kTileRows > 4) rest.template operator()<4>();
-  rest.template operator()<2>();
-  rest.template operator()<1>();
+  });
 }
 
 // The left side from columns. A vector may have more lanes than a panel: what it writes past the panel's column is

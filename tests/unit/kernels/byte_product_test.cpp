@@ -1,5 +1,5 @@
 // Products of numbers of eight bits without VNNI, against whole sums: they are exact whatever the numbers are.
-#include "kernels/byte_product.h"
+#include "kernels/matmul/byte_product.h"
 
 #include <gtest/gtest.h>
 

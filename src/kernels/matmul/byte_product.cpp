@@ -1,4 +1,4 @@
-#include "kernels/byte_product.h"
+#include "kernels/matmul/byte_product.h"
 
 #include <algorithm>
 #include <string_view>
@@ -7,6 +7,7 @@
 #include "base/scratch.h"
 #include "kernels/constant_operand.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/matmul/product_blocks.h"
 #include "kernels/table.h"
 
 namespace updraft {
@@ -20,8 +21,6 @@ namespace bytes {
 const Kernels& kernels() { return level_table(); }
 
 namespace {
-
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// The product that a convolution is, of each group: rows are places of the result, what is summed is in the order of
 /// the filter's places, channels last.
