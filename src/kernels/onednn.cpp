@@ -36,25 +36,80 @@ bool native_bf16() {
   return yes;
 }
 
-dnnl::memory scratchpad(const dnnl::memory::desc& desc, ScratchScope& scratch) {
-  return {desc, engine(), scratch.take(desc.get_size())};
+struct Primitive::Shared {
+  dnnl::primitive primitive;
+  std::vector<Description> arguments;  // the last one is the scratchpad, where there is one
+  size_t scratchpad;                   // bytes
+
+  /// What one call is made with.
+  struct Set {
+    std::vector<dnnl::memory> memories;
+    std::vector<dnnl_exec_arg_t> given;
+    explicit Set(const std::vector<Description>& arguments) {
+      for (const Description& a : arguments) {
+        memories.emplace_back(a.desc, engine(), nullptr);
+        given.push_back({a.name, memories.back().get()});
+      }
+    }
+  };
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Set>> idle;
+
+  std::unique_ptr<Set> take() {
+    {
+      std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        auto set = std::move(idle.back());
+        idle.pop_back();
+        return set;
+      }
+    }
+    return std::make_unique<Set>(arguments);
+  }
+  void give(std::unique_ptr<Set> set) {
+    std::lock_guard lock(mutex);
+    idle.push_back(std::move(set));
+  }
+};
+
+Primitive::Primitive(dnnl::primitive made, std::vector<Description> arguments, const dnnl::memory::desc& scratchpad)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->primitive = std::move(made);
+  shared_->arguments = std::move(arguments);
+  shared_->scratchpad = scratchpad.get_size();
+  if (shared_->scratchpad) shared_->arguments.push_back({DNNL_ARG_SCRATCHPAD, scratchpad});
 }
 
-Reorder::Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) : from_(from), to_(to) {
+size_t Primitive::scratch_bytes() const { return scratch_size(shared_->scratchpad); }
+
+void Primitive::run(std::span<const Argument> arguments) const {
+  std::unique_ptr<Shared::Set> set = shared_->take();
+  const auto give = [&](size_t i, const void* data) {
+    dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(set->given[i].memory, const_cast<void*>(data)),
+                            "could not give a primitive its memory");
+  };
+  const size_t count = set->given.size() - (shared_->scratchpad ? 1 : 0);
+  if (count != arguments.size())
+    throw Error(code::kAclnnInner, "a primitive of {} arguments is given {}", count, arguments.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (set->given[i].arg != arguments[i].name)
+      throw Error(code::kAclnnInner, "argument {} of a primitive is {}, want {}", i, arguments[i].name,
+                  set->given[i].arg);
+    give(i, arguments[i].data);
+  }
+  ScratchScope scratch;
+  if (shared_->scratchpad) give(count, scratch.take(shared_->scratchpad));
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(shared_->primitive.get(), stream().get(),
+                                                 static_cast<int>(set->given.size()), set->given.data()),
+                          "could not execute a primitive");
+  shared_->give(std::move(set));
+}
+
+Reorder::Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own would belong to the creating thread
   const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attr);
-  scratchpad_ = pd.scratchpad_desc();
-  primitive_ = dnnl::reorder(pd);
-}
-
-void Reorder::run(const void* from, void* to) const {
-  ScratchScope scratch;
-  // Through the base class: dnnl::reorder hides its const execute by one of its own.
-  const dnnl::primitive& primitive = primitive_;
-  primitive.execute(stream(), {{DNNL_ARG_FROM, dnnl::memory(from_, engine(), const_cast<void*>(from))},
-                               {DNNL_ARG_TO, dnnl::memory(to_, engine(), to)},
-                               {DNNL_ARG_SCRATCHPAD, scratchpad(scratchpad_, scratch)}});
+  primitive_ = Primitive(dnnl::reorder(pd), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, pd.scratchpad_desc());
 }
 
 Key::Key() { append(library_width()); }

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <dnnl.hpp>
+#include <initializer_list>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -23,18 +24,45 @@ dnnl::memory::data_type type_of(DType t);
 /// The CPU multiplies bfloat16 numbers itself.
 bool native_bf16();
 
-/// The scratchpad of a primitive, from the scope.
-dnnl::memory scratchpad(const dnnl::memory::desc& desc, ScratchScope& scratch);
+/// A primitive, and the memory objects that it is called with: making them takes as long as a small product, so they
+/// are kept, one set for each thread that calls at the same time. Copies share them.
+class Primitive {
+ public:
+  struct Description {
+    int name;  ///< DNNL_ARG_…
+    dnnl::memory::desc desc;
+  };
+  struct Argument {
+    int name;
+    const void* data;
+  };
+
+  Primitive() = default;
+  /// `arguments`: all that it is given each time, but the scratchpad.
+  Primitive(dnnl::primitive made, std::vector<Description> arguments, const dnnl::memory::desc& scratchpad);
+  explicit operator bool() const { return static_cast<bool>(shared_); }
+
+  /// Returns when it has run.
+  void run(std::span<const Argument> arguments) const;
+  void run(std::initializer_list<Argument> arguments) const {
+    run(std::span<const Argument>(arguments.begin(), arguments.size()));
+  }
+  /// What a call takes in the thread that makes it.
+  size_t scratch_bytes() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
 
 /// Brings data from one layout (or type) to another. Made like a primitive.
 class Reorder {
  public:
   Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
-  void run(const void* from, void* to) const;
+  void run(const void* from, void* to) const { primitive_.run({{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}); }
 
  private:
-  dnnl::memory::desc from_, to_, scratchpad_;
-  dnnl::reorder primitive_;
+  Primitive primitive_;
 };
 
 /// A key made of the numbers that a primitive depends on. The threads that oneDNN may use are one of them: a primitive

@@ -1,9 +1,7 @@
 #include "kernels/quantized.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/parallel.h"
@@ -228,8 +226,8 @@ TensorView channels_behind(const TensorView& v) {
 }
 
 struct Plan {
-  std::optional<dnnl::primitive> primitive;  ///< nothing: oneDNN has none
-  memory::desc src, weights, plain, dst, bias, addend, scratchpad;
+  onednn::Primitive primitive;  ///< none: oneDNN has none. Its arguments are in the order of run().
+  memory::desc weights, plain;
 };
 
 /// What the two kinds of products have in common.
@@ -266,13 +264,13 @@ std::shared_ptr<const Plan> plan_of(const Problem& p) {
       return p.product ? row_major_desc(dims, t) : last_desc(dims, t);
     };
     Plan plan;
-    plan.src = desc(p.src, onednn::type_of(p.from));
-    plan.dst = desc(p.dst, onednn::type_of(p.to));
+    const memory::desc src = desc(p.src, onednn::type_of(p.from)), dst = desc(p.dst, onednn::type_of(p.to));
+    memory::desc bias, addend;
     plan.plain = row_major_desc(p.weights, type::s8);
     const memory::desc weights(p.weights, type::s8, memory::format_tag::any);
     if (p.biased)
-      plan.bias = p.product ? memory::desc({1, p.dst[1]}, type::f32, memory::format_tag::ab)
-                            : memory::desc({p.dst[1]}, type::f32, memory::format_tag::a);
+      bias = p.product ? memory::desc({1, p.dst[1]}, type::f32, memory::format_tag::ab)
+                       : memory::desc({p.dst[1]}, type::f32, memory::format_tag::a);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const bool grouped = !p.product && p.weights.size() > p.src.size();
@@ -283,25 +281,37 @@ std::shared_ptr<const Plan> plan_of(const Problem& p) {
       attr.set_zero_points_mask(DNNL_ARG_DST, 0);
     }
     if (p.added != DType::Undefined) {
-      plan.addend = desc(p.dst, onednn::type_of(p.added));
-      attr.set_post_ops(additions(p, plan.addend));
+      addend = desc(p.dst, onednn::type_of(p.added));
+      attr.set_post_ops(additions(p, addend));
     }
     const dnnl::engine& e = onednn::engine();
     const auto take = [&](const auto& pd, auto&& primitive) {
+      const auto vector = [](int64_t n, type t) { return memory::desc({n}, t, memory::format_tag::a); };
       plan.weights = pd.weights_desc();
-      plan.scratchpad = pd.scratchpad_desc();
-      plan.primitive = primitive;
+      std::vector<onednn::Primitive::Description> given = {
+          {DNNL_ARG_SRC, src},
+          {DNNL_ARG_WEIGHTS, plan.weights},
+          {DNNL_ARG_DST, dst},
+          {DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, vector(p.by_channel ? p.dst[1] : 1, type::f32)}};
+      if (p.biased) given.push_back({DNNL_ARG_BIAS, bias});
+      if (p.added != DType::Undefined) given.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, addend});
+      if (p.has_zero) given.push_back({DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, vector(1, type::s32)});
+      if (p.to != DType::Float) {
+        given.push_back({DNNL_ARG_ATTR_SCALES | DNNL_ARG_DST, vector(1, type::f32)});
+        given.push_back({DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST, vector(1, type::s32)});
+      }
+      plan.primitive = {primitive, std::move(given), pd.scratchpad_desc()};
     };
     try {
       if (p.product) {
-        const dnnl::matmul::primitive_desc pd =
-            p.biased ? dnnl::matmul::primitive_desc(e, plan.src, weights, plan.bias, plan.dst, attr)
-                     : dnnl::matmul::primitive_desc(e, plan.src, weights, plan.dst, attr);
+        const dnnl::matmul::primitive_desc pd = p.biased
+                                                    ? dnnl::matmul::primitive_desc(e, src, weights, bias, dst, attr)
+                                                    : dnnl::matmul::primitive_desc(e, src, weights, dst, attr);
         take(pd, dnnl::matmul(pd));
       } else {
-        const dnnl::convolution_forward::primitive_desc pd(
-            e, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, plan.src, weights, plan.bias,
-            plan.dst, p.strides, p.dilates, p.left, p.right, attr);
+        const dnnl::convolution_forward::primitive_desc pd(e, dnnl::prop_kind::forward_inference,
+                                                           dnnl::algorithm::convolution_direct, src, weights, bias, dst,
+                                                           p.strides, p.dilates, p.left, p.right, attr);
         take(pd, dnnl::convolution_forward(pd));
       }
     } catch (const dnnl::error& error) {
@@ -334,27 +344,19 @@ bool run(const Problem& p, const TensorView& x, int32_t x_zero, const TensorView
     ready = static_cast<std::byte*>(scratch.take(plan->weights.get_size()));
     prepare(ready);
   }
-  const dnnl::engine& e = onednn::engine();
-  using type = memory::data_type;
-  const auto vector = [&](int64_t n, type t, const void* data) {
-    return memory({{n}, t, memory::format_tag::a}, e, const_cast<void*>(data));
-  };
-  std::unordered_map<int, memory> args{
-      {DNNL_ARG_SRC, memory(plan->src, e, x.data)},
-      {DNNL_ARG_WEIGHTS, memory(plan->weights, e, ready)},
-      {DNNL_ARG_DST, memory(plan->dst, e, y.data)},
-      {DNNL_ARG_SCRATCHPAD, onednn::scratchpad(plan->scratchpad, scratch)},
-      {DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, vector(p.by_channel ? p.dst[1] : 1, type::f32, scale)}};
-  if (p.biased) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, e, const_cast<float*>(bias)));
-  if (addend)
-    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                 memory(plan->addend, e, const_cast<void*>(addend)));
-  if (p.has_zero) args.emplace(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, vector(1, type::s32, &x_zero));
+  onednn::Primitive::Argument given[9] = {{DNNL_ARG_SRC, x.data},
+                                          {DNNL_ARG_WEIGHTS, ready},
+                                          {DNNL_ARG_DST, y.data},
+                                          {DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, scale}};
+  size_t count = 4;
+  if (p.biased) given[count++] = {DNNL_ARG_BIAS, bias};
+  if (addend) given[count++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, addend};
+  if (p.has_zero) given[count++] = {DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, &x_zero};
   if (p.to != DType::Float) {
-    args.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_DST, vector(1, type::f32, &result.scale));
-    args.emplace(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST, vector(1, type::s32, &result.zero));
+    given[count++] = {DNNL_ARG_ATTR_SCALES | DNNL_ARG_DST, &result.scale};
+    given[count++] = {DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST, &result.zero};
   }
-  plan->primitive->execute(onednn::stream(), args);
+  plan->primitive.run({given, count});
   return true;
 }
 

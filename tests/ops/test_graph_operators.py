@@ -330,6 +330,11 @@ case("MaxPool", last, want=lambda v: valid(v.permute(0, 3, 1, 2)).permute(0, 2, 
      padding="VALID")
 same = lambda v: F.max_pool2d(F.pad(v, (0, 1, 0, 1), value=-math.inf), (3, 2), 2)  # noqa: E731
 case("MaxPool", image, want=same, padding="SAME", **window)
+for dtype in (torch.float32, torch.float16, torch.bfloat16):  # rows of channels: whole vectors of all sizes, and what is left over
+    wide = (r(2, 6, 5, 93, low=-9.0) * 1.5).to(dtype)
+    wide[0, 2, 3, ::7], wide[1, 4, 4, 3::11], wide[0, 5, :, 40:60] = math.nan, -math.inf, math.inf
+    case("MaxPool", wide, want=lambda v: same(v.permute(0, 3, 1, 2).double()).permute(0, 2, 3, 1).to(v.dtype), ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1],
+         padding="SAME", tolerance=0)
 case("MaxPoolV2", image, const([1, 1, 3, 2]), const([1, 1, 2, 2]), want=lambda v, k, s: valid(v), padding="VALID", data_format="NCHW")
 case("MaxPoolV3", image, want=lambda v: F.max_pool2d(v, (3, 2), 2, (1, 1)), pads=[1, 1, 1, 1], **window)
 case("MaxPoolV3", image, want=lambda v: v.amax((2, 3), keepdim=True), global_pooling=True, **window)

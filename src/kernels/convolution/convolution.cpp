@@ -86,10 +86,10 @@ class Weight {
     return TensorView::contiguous(const_cast<std::byte*>(form_.get()), type_, view_.dims, view_.rank);
   }
 
-  memory take(const Operand& operand) {
+  const void* take(const Operand& operand) {
     if (const int64_t block = !constant_ && operand.reorder && is_dense() ? block_of_outputs(operand.inner) : 0) {
-      memory to = operand.at_inner(view_.data, scratch_);
-      pack_outputs(view_, block, static_cast<float*>(to.get_data_handle()));
+      void* to = operand.at_inner(view_.data, scratch_);
+      pack_outputs(view_, block, static_cast<float*>(to));
       return to;
     }
     const auto data = [&](ScratchScope& scratch) {
@@ -101,7 +101,7 @@ class Weight {
       if (operand.reorder) operand.reorder->run(data(scratch), to);
       else gather_to(to, type_, view_);
     });
-    return {operand.inner, onednn::engine(), const_cast<std::byte*>(form_.get())};
+    return form_.get();
   }
 
   /// At the points of Winograd's algorithm; `last`: of the one for channels that are innermost.
@@ -384,19 +384,20 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     return to.finish();
   }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last, by.is_apart());
-  const memory out = plan->dst.at_inner(to.view.data, scratch);
-  std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
-                                       {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
-                                       {DNNL_ARG_DST, out}};
-  if (p.has_bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide));
+  void* const out = plan->dst.at_inner(to.view.data, scratch);
+  onednn::Primitive::Argument given[7] = {{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
+                                          {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
+                                          {DNNL_ARG_DST, out}};
+  size_t count = 3;
+  if (p.has_bias) given[count++] = {DNNL_ARG_BIAS, wide};
   int place = 0;
-  const auto behind = [&](const memory::desc& desc, void* data) {
-    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(place++) | DNNL_ARG_SRC_1, memory(desc, onednn::engine(), data));
+  const auto behind = [&](const void* data) {
+    given[count++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(place++) | DNNL_ARG_SRC_1, data};
   };
-  if (p.scales) behind(by_channel(p), factors);
-  if (p.shifts) behind(by_channel(p), wide);
-  if (p.adds) behind(desc_of(p.dst, p.type, true), add->data);
-  execute(*plan, std::move(args));
+  if (p.scales) behind(factors);
+  if (p.shifts) behind(wide);
+  if (p.adds) behind(add->data);
+  plan->primitive.run({given, count});
   plan->dst.give(out, to.view.data);
   to.finish();
   if (!whole) finish(dst, add, s);
@@ -481,7 +482,8 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   const bool products = flat && (of_weight || !diff_weight) && (of_src || !diff_src);
   const DType taken = products ? product_type(type, src, weight, diff_dst) : type;
   const Dense by(diff_dst, taken, scratch, taken == type);
-  memory gradient;  // diff_dst as the first primitive took it
+  const void* gradient = nullptr;  // diff_dst as the first primitive took it
+  memory::desc gradient_desc;
   if (diff_weight) {
     const bool product = of_weight;
     const auto w = winograd_of(s, src, weight, diff_dst),
@@ -498,6 +500,7 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       // In the outer scope: the second primitive may take it, too.
       plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last, taken_apart(s, *diff_weight, type));
       gradient = plan->dst.take(by.view.data, scratch);
+      gradient_desc = plan->dst.inner;
     }
     if (product || plan) {
       ScratchScope own;
@@ -517,10 +520,10 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
         }
         if (taken != DType::Float) copy_elements(matrix(to.view), sum);
       } else {
-        const memory out = plan->weight.at_inner(to.view.data, own);
-        execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, own)},
-                        {DNNL_ARG_DIFF_DST, gradient},
-                        {DNNL_ARG_DIFF_WEIGHTS, out}});
+        void* const out = plan->weight.at_inner(to.view.data, own);
+        plan->primitive.run({{DNNL_ARG_SRC, plan->src.take(from.view.data, own)},
+                             {DNNL_ARG_DIFF_DST, gradient},
+                             {DNNL_ARG_DIFF_WEIGHTS, out}});
         plan->weight.give(out, to.view.data);
       }
       to.finish();
@@ -547,10 +550,10 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
         w && winograd::backward_input_last(*w, by.view.as<float>(), weight, to.view.as<float>()))
       return;
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last, with.is_apart());
-    if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, scratch);
-    const memory out = plan->src.at_inner(to.view.data, scratch);
-    execute(*plan,
-            {{DNNL_ARG_WEIGHTS, with.take(plan->weight)}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_SRC, out}});
+    if (!gradient || gradient_desc != plan->dst.inner) gradient = plan->dst.take(by.view.data, scratch);
+    void* const out = plan->src.at_inner(to.view.data, scratch);
+    plan->primitive.run(
+        {{DNNL_ARG_WEIGHTS, with.take(plan->weight)}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_SRC, out}});
     plan->src.give(out, to.view.data);
     to.finish();
   }
@@ -603,7 +606,7 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
       bytes += winograd::forward_last_scratch(*w, constant && winograd::arranges_points()) +
                (constant ? 0 : winograd::filter_bytes_last(*w) + winograd::filter_bytes(*w));
   if (!constant) bytes += plan->weight.scratch_bytes();
-  return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+  return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + plan->primitive.scratch_bytes();
 }
 
 // What run_backward() takes.
@@ -650,7 +653,7 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
       const auto plan = plan_of(p, Kind::BackwardWeight, src_last, by_last, apart);
       gradient = plan->dst.scratch_bytes();
       held = plan->dst.inner;
-      of_weight += plan->src.scratch_bytes() + plan->weight.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+      of_weight += plan->src.scratch_bytes() + plan->weight.scratch_bytes() + plan->primitive.scratch_bytes();
       of_weight = std::max(of_weight, last);  // the primitive is there for infinities
     }
   }
@@ -675,7 +678,7 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
       const auto plan = plan_of(p, Kind::BackwardData, to_last, by_last, apart);
       if (held != plan->dst.inner) of_src += plan->dst.scratch_bytes();
       if (!constant) of_src += plan->weight.scratch_bytes();
-      of_src += plan->src.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+      of_src += plan->src.scratch_bytes() + plan->primitive.scratch_bytes();
     }
   }
   return by + gradient + std::max(of_weight, of_src);

@@ -134,45 +134,53 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
     Plan plan;
     const memory::desc outer_src = desc_of(p.src, p.type, src_last), outer_dst = desc_of(p.dst, p.type, dst_last),
                        outer_weight = desc_of_filters(p.weight, p.type, apart);
-    plan.bias = bias;
     if (kind == Kind::Forward) {
       auto pd = forward(dnnl::prop_kind::forward_training);
-      plan.primitive = dnnl::convolution_forward(pd);
       plan.src.set(outer_src, pd.src_desc(), false);
       plan.weight.set(outer_weight, pd.weights_desc(), false);
       plan.dst.set(outer_dst, pd.dst_desc(), true);
-      plan.scratchpad = pd.scratchpad_desc();
+      std::vector<onednn::Primitive::Description> given = {
+          {DNNL_ARG_SRC, plan.src.inner}, {DNNL_ARG_WEIGHTS, plan.weight.inner}, {DNNL_ARG_DST, plan.dst.inner}};
+      if (p.has_bias) given.push_back({DNNL_ARG_BIAS, bias});
+      int place = 0;
+      const auto behind = [&](const memory::desc& desc) {
+        given.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(place++) | DNNL_ARG_SRC_1, desc});
+      };
+      if (p.scales) behind(by_channel(p));
+      if (p.shifts) behind(by_channel(p));
+      if (p.adds) behind(desc_of(p.dst, p.type, true));
+      plan.primitive = {dnnl::convolution_forward(pd), std::move(given), pd.scratchpad_desc()};
     } else if (kind == Kind::BackwardData) {
       auto pd = in_best_layout([&] {
         return dnnl::convolution_backward_data::primitive_desc(e, algorithm::convolution_direct, src, weight, dst,
                                                                p.strides, p.dilates, p.left, p.right,
                                                                forward(dnnl::prop_kind::forward_training), attr);
       });
-      plan.primitive = dnnl::convolution_backward_data(pd);
       plan.src.set(outer_src, pd.diff_src_desc(), true);
       plan.weight.set(outer_weight, pd.weights_desc(), false);
       plan.dst.set(outer_dst, pd.diff_dst_desc(), false);
-      plan.scratchpad = pd.scratchpad_desc();
+      plan.primitive = {dnnl::convolution_backward_data(pd),
+                        {{DNNL_ARG_WEIGHTS, plan.weight.inner},
+                         {DNNL_ARG_DIFF_DST, plan.dst.inner},
+                         {DNNL_ARG_DIFF_SRC, plan.src.inner}},
+                        pd.scratchpad_desc()};
     } else {
       auto pd = in_best_layout([&] {
         return dnnl::convolution_backward_weights::primitive_desc(e, algorithm::convolution_direct, src, weight, dst,
                                                                   p.strides, p.dilates, p.left, p.right,
                                                                   forward(dnnl::prop_kind::forward_training), attr);
       });
-      plan.primitive = dnnl::convolution_backward_weights(pd);
       plan.src.set(outer_src, pd.src_desc(), false);
       plan.weight.set(outer_weight, pd.diff_weights_desc(), true);
       plan.dst.set(outer_dst, pd.diff_dst_desc(), false);
-      plan.scratchpad = pd.scratchpad_desc();
+      plan.primitive = {dnnl::convolution_backward_weights(pd),
+                        {{DNNL_ARG_SRC, plan.src.inner},
+                         {DNNL_ARG_DIFF_DST, plan.dst.inner},
+                         {DNNL_ARG_DIFF_WEIGHTS, plan.weight.inner}},
+                        pd.scratchpad_desc()};
     }
     return plan;
   });
-}
-
-void execute(const Plan& plan, std::unordered_map<int, memory> args) {
-  ScratchScope scratch;
-  args.emplace(DNNL_ARG_SCRATCHPAD, onednn::scratchpad(plan.scratchpad, scratch));
-  plan.primitive.execute(onednn::stream(), args);
 }
 
 }  // namespace updraft::convolution_plan

@@ -2,7 +2,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <unordered_map>
 
 #include "base/scratch.h"
 #include "kernels/convolution/convolution.h"
@@ -48,30 +47,28 @@ struct Operand {
     if (result) reorder.emplace(inner, outer);
     else reorder.emplace(outer, inner);
   }
-  memory at_inner(void* data, ScratchScope& scratch) const {
-    return {inner, onednn::engine(), reorder ? scratch.take(inner.get_size()) : data};
-  }
+  /// Where the primitive finds or leaves it.
+  void* at_inner(void* data, ScratchScope& scratch) const { return reorder ? scratch.take(inner.get_size()) : data; }
   size_t scratch_bytes() const { return reorder ? scratch_size(inner.get_size()) : 0; }
   /// The operand as the primitive wants it.
-  memory take(const void* data, ScratchScope& scratch) const {
-    memory to = at_inner(const_cast<void*>(data), scratch);
-    if (reorder) reorder->run(data, to.get_data_handle());
+  const void* take(const void* data, ScratchScope& scratch) const {
+    void* to = at_inner(const_cast<void*>(data), scratch);
+    if (reorder) reorder->run(data, to);
     return to;
   }
-  void give(const memory& from, void* data) const {
-    if (reorder) reorder->run(from.get_data_handle(), data);
+  void give(const void* from, void* data) const {
+    if (reorder) reorder->run(from, data);
   }
 };
 
+/// The primitive takes its two inputs, then the result, and a forward one what follows that: bias, factors, terms and
+/// the other tensor, those that the problem has.
 struct Plan {
-  dnnl::primitive primitive;
+  onednn::Primitive primitive;
   Operand src, weight, dst;
-  memory::desc bias, scratchpad;
 };
 
 /// The primitive of a problem, for images that lie with their channels innermost or not; `apart`: the filters lie as
 /// taps_outermost() says, else plain.
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last, bool apart = false);
-void execute(const Plan& plan, std::unordered_map<int, memory> args);
-
 }  // namespace updraft::convolution_plan

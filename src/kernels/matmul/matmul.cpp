@@ -69,8 +69,8 @@ int64_t real_bits(complex128 v) {
 }
 
 struct Product {
-  dnnl::matmul primitive;
-  memory::desc a, b, c, bias, scratch;
+  onednn::Primitive primitive;  ///< of a, b, c and the bias, if there is one
+  memory::desc b;
 };
 
 std::shared_ptr<const Product> product_of(const TensorView& a, const TensorView& b, const TensorView& c,
@@ -81,13 +81,12 @@ std::shared_ptr<const Product> product_of(const TensorView& a, const TensorView&
   key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1, constant, operand);
   static auto* cache = new onednn::Cache<Product>;
   return cache->get(key, [&] {
-    Product p;
-    p.a = desc_of(a);
-    p.c = desc_of(c);
+    const memory::desc left = desc_of(a), out = desc_of(c);
     // A constant operand is brought into the layout that the primitive likes best.
-    p.b = constant
-              ? memory::desc(memory::dims(b.dims, b.dims + b.rank), onednn::type_of(operand), memory::format_tag::any)
-              : desc_of(b);
+    const memory::desc right = constant ? memory::desc(memory::dims(b.dims, b.dims + b.rank), onednn::type_of(operand),
+                                                       memory::format_tag::any)
+                                        : desc_of(b);
+    memory::desc terms;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops post;
@@ -98,15 +97,15 @@ std::shared_ptr<const Product> product_of(const TensorView& a, const TensorView&
       memory::dims dims(static_cast<size_t>(c.rank), 1), strides(static_cast<size_t>(c.rank), c.dims[c.rank - 1]);
       dims.back() = c.dims[c.rank - 1];
       strides.back() = 1;
-      p.bias = memory::desc(dims, onednn::type_of(bias->dtype), strides);
+      terms = memory::desc(dims, onednn::type_of(bias->dtype), strides);
     }
     const dnnl::matmul::primitive_desc pd =
-        bias ? dnnl::matmul::primitive_desc(onednn::engine(), p.a, p.b, p.bias, p.c, attr)
-             : dnnl::matmul::primitive_desc(onednn::engine(), p.a, p.b, p.c, attr);
-    p.primitive = dnnl::matmul(pd);
-    p.b = pd.weights_desc();
-    p.scratch = pd.scratchpad_desc();
-    return p;
+        bias ? dnnl::matmul::primitive_desc(onednn::engine(), left, right, terms, out, attr)
+             : dnnl::matmul::primitive_desc(onednn::engine(), left, right, out, attr);
+    std::vector<onednn::Primitive::Description> given = {
+        {DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, pd.weights_desc()}, {DNNL_ARG_DST, out}};
+    if (bias) given.push_back({DNNL_ARG_BIAS, terms});
+    return Product{{dnnl::matmul(pd), std::move(given), pd.scratchpad_desc()}, pd.weights_desc()};
   });
 }
 
@@ -130,15 +129,11 @@ void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, c
   const auto product = product_of(a, b, c, alpha, beta, bias, operand, right != nullptr);
   const ConstantOperand::Form form = right ? form_of(*right, b, product->b, operand) : nullptr;
   if (!run) return;
-  const dnnl::engine& e = onednn::engine();
-  ScratchScope scratch;
-  std::unordered_map<int, memory> args{
-      {DNNL_ARG_SRC, memory(product->a, e, a.data)},
-      {DNNL_ARG_WEIGHTS, memory(product->b, e, form ? const_cast<std::byte*>(form.get()) : b.data)},
-      {DNNL_ARG_DST, memory(product->c, e, c.data)},
-      {DNNL_ARG_SCRATCHPAD, onednn::scratchpad(product->scratch, scratch)}};
-  if (bias) args.emplace(DNNL_ARG_BIAS, memory(product->bias, e, bias->data));
-  product->primitive.execute(onednn::stream(), args);
+  const onednn::Primitive::Argument given[] = {{DNNL_ARG_SRC, a.data},
+                                               {DNNL_ARG_WEIGHTS, form ? form.get() : b.data},
+                                               {DNNL_ARG_DST, c.data},
+                                               {DNNL_ARG_BIAS, bias ? bias->data : nullptr}};
+  product->primitive.run({given, bias ? 4u : 3u});
 }
 
 /// out = alpha * product + beta * add, in the compute type.
@@ -564,7 +559,7 @@ size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const Tens
   });
   const auto product =
       product_of(n.a, n.b, n.c, o.alpha, n.beta, n.bias ? &p.add : nullptr, n.operand, o.right != nullptr);
-  return bytes + scratch_size(product->scratch.get_size());
+  return bytes + product->primitive.scratch_bytes();
 }
 
 void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {

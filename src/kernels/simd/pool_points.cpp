@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/simd/vector.h"
+#include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -24,34 +24,56 @@ struct Points {
   int64_t lines, columns, line, column;
 };
 
-template <int V>
-UPDRAFT_VECTOR_INLINE void max_vectors(const float* x, const Points& p, float* y) {
+UPDRAFT_VECTOR_INLINE void put(float* to, VectorF v) { store_vector(to, v); }
+template <class H>
+UPDRAFT_VECTOR_INLINE void put(H* to, VectorF v) {
+  narrow(to, v);  // one of the values that were read: nothing is rounded
+}
+
+template <int V, class T>
+UPDRAFT_VECTOR_INLINE void max_vectors(const T* x, const Points& p, T* y) {
   VectorF best[V];
-  for (int v = 0; v < V; ++v) best[v] = load_vector(x + v * kLanes<float>);
+  for (int v = 0; v < V; ++v) best[v] = widen(x + v * kLanes<float>);
   for (int64_t i = 0; i < p.lines; ++i)
     for (int64_t j = 0; j < p.columns; ++j) {
-      const float* from = x + i * p.line + j * p.column;
+      const T* from = x + i * p.line + j * p.column;
       for (int v = 0; v < V; ++v) {
-        const VectorF value = load_vector(from + v * kLanes<float>);
+        const VectorF value = widen(from + v * kLanes<float>);
         best[v] = ((value > best[v]) | (value != value)) ? value : best[v];
       }
     }
-  for (int v = 0; v < V; ++v) store_vector(y + v * kLanes<float>, best[v]);
+  for (int v = 0; v < V; ++v) put(y + v * kLanes<float>, best[v]);
 }
 
-void max_of_window(const float* x, const Points& p, float* y, int64_t channels) {
+template <class T>
+void max_of_window(const T* x, const Points& p, T* y, int64_t channels) {
   constexpr int64_t kLane = kLanes<float>;
   int64_t c = 0;
   for (; c + 4 * kLane <= channels; c += 4 * kLane) max_vectors<4>(x + c, p, y + c);
   for (; c + kLane <= channels; c += kLane) max_vectors<1>(x + c, p, y + c);
   for (; c < channels; ++c) {
-    float best = x[c];
+    auto best = static_cast<float>(x[c]);
     for (int64_t i = 0; i < p.lines; ++i)
       for (int64_t j = 0; j < p.columns; ++j) {
-        const float value = x[c + i * p.line + j * p.column];
+        const auto value = static_cast<float>(x[c + i * p.line + j * p.column]);
         best = value > best || value != value ? value : best;
       }
-    y[c] = best;
+    y[c] = static_cast<T>(best);
+  }
+}
+
+template <class T>
+void max_of_line(const PointWindows& w, const T* x, T* y, int64_t line, int64_t channels) {
+  const Part rows(w, 0, line);
+  for (int64_t o = 0; o < w.out[1]; ++o) {
+    const Part columns(w, 1, o);
+    T* to = y + o * w.y[1];
+    if (rows.count == 0 || columns.count == 0) {
+      std::fill_n(to, channels, static_cast<T>(-std::numeric_limits<float>::infinity()));
+      continue;
+    }
+    const Points points{rows.count, columns.count, rows.step * w.x[0], columns.step * w.x[1]};
+    max_of_window(x + rows.first * w.x[0] + columns.first * w.x[1], points, to, channels);
   }
 }
 
@@ -92,18 +114,11 @@ void add_in_window(const float* x, const Points& p, const float* largest, const 
 
 }  // namespace
 
-void max_of_points(const PointWindows& w, const float* x, float* y, int64_t line, int64_t channels) {
-  const Part rows(w, 0, line);
-  for (int64_t o = 0; o < w.out[1]; ++o) {
-    const Part columns(w, 1, o);
-    float* to = y + o * w.y[1];
-    if (rows.count == 0 || columns.count == 0) {
-      std::fill_n(to, channels, -std::numeric_limits<float>::infinity());
-      continue;
-    }
-    const Points points{rows.count, columns.count, rows.step * w.x[0], columns.step * w.x[1]};
-    max_of_window(x + rows.first * w.x[0] + columns.first * w.x[1], points, to, channels);
-  }
+void max_of_points(const PointWindows& w, DType type, const void* x, void* y, int64_t line, int64_t channels) {
+  if (type == DType::Float16) return max_of_line(w, static_cast<const Half*>(x), static_cast<Half*>(y), line, channels);
+  if (type == DType::BFloat16)
+    return max_of_line(w, static_cast<const BFloat16*>(x), static_cast<BFloat16*>(y), line, channels);
+  max_of_line(w, static_cast<const float*>(x), static_cast<float*>(y), line, channels);
 }
 
 void add_at_first_max(const PointWindows& w, const float* x, const float* y, const float* grad, float* dx,

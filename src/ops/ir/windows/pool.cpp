@@ -52,10 +52,12 @@ const char* largest_twin(int spatial) {
   return spatial == 2 ? "aclnnMaxPool2dWithIndices" : "aclnnMaxPool3dWithArgmax";
 }
 
-/// Float, with the channels of a point side by side: enough of them for rows of their own.
+/// The channels of a point lie side by side, enough of them for rows of their own.
 bool has_rows(const TensorView& v) {
-  return v.dtype == DType::Float && v.rank == 4 && v.strides[1] == 1 && v.dims[1] >= 8;
+  const bool taken = v.dtype == DType::Float || v.dtype == DType::Float16 || v.dtype == DType::BFloat16;
+  return taken && v.rank == 4 && v.strides[1] == 1 && v.dims[1] >= 8;
 }
+bool has_float_rows(const TensorView& v) { return v.dtype == DType::Float && has_rows(v); }
 
 PointWindows points_of(const Windows& w, const TensorView& y, const TensorView& grad, const TensorView& dx) {
   PointWindows p;
@@ -82,8 +84,8 @@ void max_points(const Windows& w, const TensorView& y) {
   parallel_for(y.dims[0] * high, 1 + 16384 / std::max<int64_t>(1, work), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t n = line / high, h = line % high;
-      kernels().max_of_points(p, w.x.as<float>() + n * w.x.strides[0],
-                              y.as<float>() + n * y.strides[0] + h * y.strides[2], h, y.dims[1]);
+      kernels().max_of_points(p, y.dtype, at_element(w.x, n * w.x.strides[0]),
+                              at_element(y, n * y.strides[0] + h * y.strides[2]), h, y.dims[1]);
     }
   });
 }
@@ -117,7 +119,7 @@ void max_pool(Op& op, int spatial, Windows w, bool ceil_mode, const TensorView& 
 /// The gradient of max_pool(), of which `y` is the result: finds the positions again.
 void max_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, const TensorView& y, const TensorView& grad,
                    const TensorView& dx) {
-  if (spatial == 2 && has_rows(w.x) && has_rows(y) && has_rows(grad) && has_rows(dx)) {
+  if (spatial == 2 && has_float_rows(w.x) && has_float_rows(y) && has_float_rows(grad) && has_float_rows(dx)) {
     op.work(y.numel() * w.kernel[0] * w.kernel[1]);
     return op.launch([=] { max_points_gradient(w, y, grad, dx); });
   }
