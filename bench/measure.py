@@ -14,13 +14,22 @@ PART = "-part"  # ends the names of tables of a choice of rows: they do not go t
 ISA = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "BF16", "avx512_fp16": "FP16", "amx_bf16": "AMX"}
 
 
+def generation(vendor, family, model):
+    """Of an AMD CPU, whose name in a virtual machine says no more than EPYC; else ""."""
+    if vendor != "AuthenticAMD":
+        return ""
+    fourth = 0x10 <= model <= 0x1f or 0x60 <= model <= 0x7f or 0xa0 <= model <= 0xaf
+    return {23: " Zen 2" if model >= 0x30 else " Zen", 25: " Zen 4" if fourth else " Zen 3", 26: " Zen 5"}.get(family, "")
+
+
 def machine():
     """The CPU by name and instruction sets, cores that this process may use, load, and the date."""
     facts = dict(line.split(":", 1) for line in open("/proc/cpuinfo") if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}
     has = facts.get("flags", "").split()
     isa = [name for flag, name in ISA.items() if flag in has]
-    return {"cpu": f"{facts.get('model name', '?')} ({', '.join(isa) or 'no AVX2'})", "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0],
+    made = generation(facts.get("vendor_id"), int(facts.get("cpu family", 0)), int(facts.get("model", 0)))
+    return {"cpu": f"{facts.get('model name', '?')}{made} ({', '.join(isa) or 'no AVX2'})", "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0],
             "date": time.strftime("%Y-%m-%d")}
 
 

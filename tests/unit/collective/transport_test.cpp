@@ -342,6 +342,20 @@ TEST_P(TransportTest, CancelGivesTheMemoryBack) {
       << late.text();
 }
 
+TEST_P(TransportTest, ManyAreCancelledWhileTheyConnect) {
+  const Bytes x = pattern(32 << 20, 1);
+  Bytes big(x.size()), got(8 << 20);
+  for (int round = 0; round < 12; ++round) {
+    Pair pair;
+    Pending s = send(*pair.a, *pair.to_b, 1, x), r = receive(*pair.b, *pair.to_a, 1, big);
+    Pending never = receive(*pair.a, *pair.to_b, 2, got), unmatched = send(*pair.a, *pair.to_b, 3, x);
+    if (round % 3) std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+    pair.a->cancel(*pair.to_b, Error(result::kUnavail, "stop"));
+    EXPECT_NE(s.code(), -1);
+    EXPECT_TRUE(r.code() == 0 || r.code() == result::kRemote) << r.text();
+  }
+}
+
 TEST_P(TransportTest, CancelInTheMiddleOfTheStream) {
   for (int round = 0; round < 5; ++round) {
     Pair pair;
