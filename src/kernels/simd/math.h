@@ -393,30 +393,23 @@ inline T gelu(T x) {
   return x * T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440)));
 }
 /// The tail as a power of two whose exponent is a polynomial, because a division takes as long as the rest (fits of
-/// ours): within 3e-7 of the result where x > -2, 2e-6 where x > -4, 3e-5 of what is smaller.
+/// ours): within 9e-7 of the result where x > -2, 2e-6 where x > -4, 3e-5 of what is smaller. The polynomials are cut
+/// into parts that do not wait for each other: as chains they take a third longer where vectors have 512 bits.
 inline float gelu(float x) {
   constexpr float kEnd = NormalTail::kEnd, kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const float a = __builtin_fabsf(x), t = a > kEnd ? kEnd : a;
-  float q = -6.890235604295469e-11f;
-  q = mad(q, t, 3.88903176329336e-09f);
-  q = mad(q, t, -9.71676570316049e-08f);
-  q = mad(q, t, 1.4115388466962031e-06f);
-  q = mad(q, t, -1.3084917554806452e-05f);
-  q = mad(q, t, 7.829601236153394e-05f);
-  q = mad(q, t, -0.00026443740352988243f);
-  q = mad(q, t, -6.266883428907022e-05f);
-  q = mad(q, t, 0.007053468842059374f);
-  q = mad(q, t, -0.052531417459249496f);
-  q = mad(q, t, -0.4591851234436035f);
-  q = mad(q, t, -1.1511093378067017f);
-  q = mad(q, t, -0.9999999403953552f);
-  const float shifted = q + kMagic, r = q - (shifted - kMagic);
-  float p = 0.0013276470126584172f;
-  p = mad(p, r, 0.009675541892647743f);
-  p = mad(p, r, 0.05550713464617729f);
-  p = mad(p, r, 0.24022120237350464f);
-  p = mad(p, r, 0.6931469440460205f);
-  p = mad(p, r, 1.0000001192092896f);
+  const float t2 = t * t, t4 = t2 * t2;
+  const float low =
+      mad(mad(-0.052531417459249496f, t, -0.4591851234436035f), t2, mad(-1.1511093378067017f, t, -0.9999999403953552f));
+  const float middle = mad(mad(7.829601236153394e-05f, t, -0.00026443740352988243f), t2,
+                           mad(-6.266883428907022e-05f, t, 0.007053468842059374f));
+  const float high = mad(mad(3.88903176329336e-09f, t, -9.71676570316049e-08f), t2,
+                         mad(1.4115388466962031e-06f, t, -1.3084917554806452e-05f));
+  const float q = mad(mad(-6.890235604295469e-11f, t4, high), t4 * t4, mad(middle, t4, low));
+  const float shifted = q + kMagic, r = q - (shifted - kMagic), r2 = r * r;
+  const float p = mad(mad(mad(0.0013276470126584172f, r, 0.009675541892647743f), r2,
+                          mad(0.05550713464617729f, r, 0.24022120237350464f)),
+                      r2, mad(0.6931469440460205f, r, 1.0000001192092896f));
   const uint32_t bits = __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23);
   const float tail = a > kEnd ? 0.0f : __builtin_bit_cast(float, bits);
   return x * (x > 0 ? 1.0f - tail : tail);
