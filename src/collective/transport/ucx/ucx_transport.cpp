@@ -1,4 +1,4 @@
-// The UCX transport as its users see it, and the plugin's only symbol; ucx_loop.h does the work.
+// The UCX transport as its users see it, and the function that makes it; ucx_loop.h does the work.
 #include "collective/transport/loop_transport.h"
 #include "collective/transport/ucx/ucx_loop.h"
 
