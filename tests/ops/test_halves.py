@@ -245,7 +245,7 @@ def test_gelu_of_floats():
     wide = x.double()
     want = wide * 0.5 * torch.erfc(-wide / 2**0.5)
     share = ((F.gelu(x.npu()).cpu().double() - want).abs() / want.abs().clamp_min(1e-30))
-    assert share[x >= 0].max() < 3e-7 and share[(x < 0) & (x > -2)].max() < 9e-7 and share[(x < 0) & (x > -4)].max() < 3e-6
+    assert share[x >= 0].max() < 3e-7 and share[(x < 0) & (x > -2)].max() < 8e-7 and share[(x < 0) & (x > -4)].max() < 3e-6
     assert share[(x < 0) & (x > -9)].max() < 6e-5
     assert F.gelu(torch.tensor([float("inf"), float("nan"), -20.0]).npu()).cpu().nan_to_num(7).tolist() == [torch.finfo(torch.float32).max, 7, 0]
 

@@ -54,7 +54,7 @@ const char* largest_twin(int spatial) {
 
 /// The channels of a point lie side by side, enough of them for rows of their own.
 bool has_rows(const TensorView& v) {
-  const bool taken = v.dtype == DType::Float || v.dtype == DType::Float16 || v.dtype == DType::BFloat16;
+  const bool taken = v.dtype == DType::Float || is_half(v.dtype);
   return taken && v.rank == 4 && v.strides[1] == 1 && v.dims[1] >= 8;
 }
 bool has_float_rows(const TensorView& v) { return v.dtype == DType::Float && has_rows(v); }
