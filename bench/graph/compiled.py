@@ -1,8 +1,9 @@
 """torch.compile with the wheel's npu backend against our own eager operators: the same model in one process, in turn.
 
-    ./dev bench graph --compiled [--models calls-10,calls-10-idle,resnet50,resnet50-frozen,llama-step,bert-train] [--rounds 5] [--threads 1]
+    ./dev bench graph --compiled [--models calls-10,calls-10-idle,resnet50,resnet50-frozen,llama-step,bert-train,bert-train-fp32] [--rounds 5] [--threads 1]
 
-resnet50-frozen is compiled with frozen_parameter=True. calls-10-idle is calls-10 with a backend that computes nothing: what torch.compile
+resnet50-frozen is compiled with frozen_parameter=True. bert-train is a step under autocast (BFLOAT16), as it is trained on a card, whose products are of
+half types; bert-train-fp32 is one without. calls-10-idle is calls-10 with a backend that computes nothing: what torch.compile
 itself takes for a call.
 """
 import torch
@@ -79,12 +80,12 @@ def llama_step(before=127):
 
 def bert_train():
     from transformers import BertConfig, BertForSequenceClassification
-    config = BertConfig(num_hidden_layers=4, num_labels=4, attn_implementation="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    config = BertConfig(num_labels=4, attn_implementation="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     return BertForSequenceClassification(config), (torch.randint(30000, (4, 128)), torch.randint(4, (4,)))
 
 
 MODELS = {"calls-10": (chain, 200), "calls-10-idle": (chain, 200), "resnet50": (resnet50, 1), "resnet50-frozen": (resnet50, 1), "llama-step": (llama_step, 5),
-          "bert-train": (bert_train, 1)}
+          "bert-train": (bert_train, 1), "bert-train-fp32": (bert_train, 1)}
 
 
 def idle(results):
@@ -107,7 +108,8 @@ def sides(name):
     build, times = MODELS[name]
     model, inputs = build()
     model, inputs = model.npu(), [x.npu() for x in inputs]
-    train = name.endswith("train")
+    train = name.startswith("bert-train")
+    autocast = torch.autocast("npu", dtype=torch.bfloat16, enabled=name == "bert-train")
     model.train(train)
 
     def stepper(f):
@@ -116,7 +118,8 @@ def sides(name):
 
             def once():
                 optimizer.zero_grad(set_to_none=True)
-                loss = f(input_ids=inputs[0], labels=inputs[1]).loss
+                with autocast:
+                    loss = f(input_ids=inputs[0], labels=inputs[1]).loss
                 loss.backward()
                 optimizer.step()
                 return loss

@@ -1,12 +1,12 @@
 #include "acl/configuration.h"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "acl/json_file.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "device/device.h"
 
@@ -20,18 +20,18 @@ ProfilerHook g_profiler;
 const Json& object_at(const char* path, const Json& json, const char* key) {
   const Json& value = json.at(key);
   if (!value.is_object())
-    throw Error(code::kAclParseFile, "configuration file {}: {} is {}, want an object", path, key, value.dump());
+    throw Error(code::kAclParseFile, "configuration file {}: {} is {}, want an object", path, key, json_text(value));
   return value;
 }
 
 // Numbers are written as text or as numbers.
 int number_at(const char* path, const Json& json, const char* key) {
   const Json& value = json.at(key);
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw Error(code::kAclParseFile, "configuration file {}: {} is {}, want a number", path, key, value.dump());
+    throw Error(code::kAclParseFile, "configuration file {}: {} is {}, want a number", path, key, json_text(value));
   return number;
 }
 
@@ -45,15 +45,15 @@ AclConfiguration read_acl_configuration(const char* path) {
   const Json json = read_json_object(path);
   for (const auto& [key, value] : json.items()) {
     if (key == "dump") {
-      result.dump = object_at(path, json, "dump").dump();
+      result.dump = json_text(object_at(path, json, "dump"));
     } else if (key == "profiler") {
       const Json& profiler = object_at(path, json, "profiler");
-      if (profiler.value("switch", Json("off")) != "off") result.profiler = profiler.dump();
+      if (profiler.value("switch", Json("off")) != "off") result.profiler = json_text(profiler);
     } else if (key == "defaultDevice") {
       const Json& object = object_at(path, json, "defaultDevice");
       if (!object.contains("default_device"))
         throw Error(code::kAclParseFile, "configuration file {}: defaultDevice is {}, want default_device in it", path,
-                    value.dump());
+                    json_text(value));
       result.default_device = number_at(path, object, "default_device");
       // Without any device the calls that want one say so.
       if (result.default_device < 0 || (Device::count() > 0 && result.default_device >= Device::count()))

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace updraft {
 
@@ -20,7 +21,7 @@ nlohmann::json read_json_object(const char* path) {
     throw Error(code::kAclInvalidFile, "configuration file {} has {} bytes, the most is 10 MiB", path, info.st_size);
   if (info.st_size == 0) return Json::object();
   std::ifstream in(path);
-  Json json = Json::parse(in, nullptr, false);
+  Json json = try_json(in);
   if (json.is_discarded() || !json.is_object())
     throw Error(code::kAclParseFile, "configuration file {} is not a JSON object", path);
   return json;

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "base/json_text.h"
 #include "device/context.h"
 #include "ops/call.h"
 #include "ops/ir_op.h"
@@ -93,7 +93,7 @@ std::string describe_op(const OpInfo& info) {
       one["default"] = json_of(p.kind, info.defaults[i]);
     entry["parameters"].push_back(std::move(one));
   }
-  return entry.dump();
+  return json_text(entry);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Mode 3: which nodes of a model cannot be compiled, all of them at once.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "atc/modes.h"
 #include "atc/refusal.h"
+#include "base/json_text.h"
 #include "frontends/caffe/conversion.h"
 #include "frontends/onnx/conversion.h"
 #include "frontends/onnx/model.h"
@@ -114,7 +114,7 @@ void check_model(const Arguments& arguments, Progress& progress) {
     nodes.push_back(std::move(node));
   }
   const std::string to = arguments.get("check_report");
-  write_file(to, report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", "check_report");
+  write_file(to, json_text(report, 1) + "\n", "check_report");
   if (refused)
     throw Refusal(framework == "1" ? "EZ3003" : "E19010",
                   fmt::format("{} of {} nodes cannot be compiled; the first is {}.", refused, findings.size(), first),

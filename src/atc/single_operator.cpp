@@ -1,9 +1,9 @@
 // Mode 0 with --singleop: om files of single operators, as a JSON list describes them.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "atc/modes.h"
 #include "atc/refusal.h"
+#include "base/json_text.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/option_error.h"
 #include "graph/compile/relaxed_json.h"
@@ -84,7 +84,7 @@ class OperatorFile {
       if (found == std::end(kTypes)) refuse(fmt::format("{} has the type '{}'", side, type));
       graph::Dims dims;
       for (const Json& d : one.value("shape", Json::array())) {
-        if (!d.is_number_integer() || d < -1) refuse(fmt::format("{} has the shape {}", side, one["shape"].dump()));
+        if (!d.is_number_integer() || d < -1) refuse(fmt::format("{} has the shape {}", side, json_text(one["shape"])));
         dims.push_back(d);
       }
       const graph::Format known = graph::format_named(format);
@@ -111,7 +111,7 @@ class OperatorFile {
     for (const Json& one : json_["attr"]) {
       const std::string name = one.value("name", ""), type = one.value("type", "");
       if (name.empty() || !one.contains("value"))
-        refuse(fmt::format("attribute {} has no name or no value", one.dump()));
+        refuse(fmt::format("attribute {} has no name or no value", json_text(one)));
       const Json& value = one["value"];
       try {
         if (type == "bool") node.attributes[name] = value.get<bool>();
@@ -126,7 +126,7 @@ class OperatorFile {
           node.attributes[name] = graph::Attribute(graph::Attribute::Value(value.get<std::vector<bool>>()));
         else refuse(fmt::format("attribute {} has the type '{}'", name, type));
       } catch (const Json::exception&) {
-        refuse(fmt::format("attribute {} is {}, which is no {}", name, value.dump(), type));
+        refuse(fmt::format("attribute {} is {}, which is no {}", name, json_text(value), type));
       }
     }
   }

@@ -1,8 +1,8 @@
 // Modes 1 and 5: graphs as JSON.
-#include <nlohmann/json.hpp>
 
 #include "atc/modes.h"
 #include "atc/refusal.h"
+#include "base/json_text.h"
 #include "graph/compile/compile.h"
 #include "graph/proto/dump.h"
 #include "graph/proto/model_proto.h"
@@ -65,7 +65,7 @@ void write_json(const Arguments& arguments, Progress& progress) {
                       mode == "5");
   }
   progress.stage("writing");
-  write_file(to, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", "json");
+  write_file(to, json_text(json, 1) + "\n", "json");
 }
 
 }  // namespace updraft::atc

@@ -27,6 +27,9 @@ class Error : public std::exception {
   std::string text_;
 };
 
+/// Throws Error(code, format of args): code that checks much has one call of it for each check.
+[[noreturn]] void throw_error(int code, fmt::string_view format, fmt::format_args args);
+
 /// Codes of the three interfaces that the library raises itself (source: abi/, include/acl/acl_rt.h).
 namespace code {
 inline constexpr int kOk = 0;

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "base/config.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/signals_blocked.h"
@@ -64,16 +64,15 @@ void Communicator::connect() {
   sched_getaffinity(0, sizeof allowed, &allowed);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-  const std::string mine = json{{"version", 4},
-                                {"host", host},
-                                {"server", options_.server},
-                                {"super_pod", options_.super_pod},
-                                {"device", device_.index()},
-                                {"algorithms", algorithms},
-                                {"pid", getpid()},
-                                {"cpus", cpus},
-                                {"memory", device_.memory().file_bytes()}}
-                               .dump();
+  const std::string mine = json_text(json{{"version", 4},
+                                          {"host", host},
+                                          {"server", options_.server},
+                                          {"super_pod", options_.super_pod},
+                                          {"device", device_.index()},
+                                          {"algorithms", algorithms},
+                                          {"pid", getpid()},
+                                          {"cpus", cpus},
+                                          {"memory", device_.memory().file_bytes()}});
   std::optional<std::pair<uint32_t, std::string>> other_algorithms;
   std::vector<std::vector<uint32_t>> hosts;
   std::vector<ServerShare> servers;
@@ -85,7 +84,7 @@ void Communicator::connect() {
   std::set<int> together;  // CPUs of the ranks of this host: launchers may give each its own
   int me = 0;
   for (uint32_t r = 0; r < ranks_; ++r) {
-    json info = json::parse(all[r], nullptr, false);
+    json info = try_json(all[r]);
     if (!info.is_object() || info.value("version", 0) != 4)
       throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
     if (const std::string theirs = info.value("algorithms", ""); theirs != algorithms) other_algorithms = {r, theirs};

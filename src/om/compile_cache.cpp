@@ -12,10 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/folders.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "graph/compile/option_error.h"
@@ -152,7 +152,7 @@ bool write_whole(const std::string& path, std::string_view content) {
 Json read_index(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {};
-  const Json index = Json::parse(file, nullptr, false);
+  const Json index = try_json(file);
   if (index.is_object() && index.value("library", Json()) == build_id() && index.contains("graphs") &&
       index["graphs"].is_object())
     return index;
@@ -207,7 +207,7 @@ class Files {
                              {"changed", report.precision.changed},
                              {"kept", report.precision.kept},
                              {"saturated", report.precision.saturated}};
-    if (!write_whole(index_path(), index.dump(1, ' ', false, Json::error_handler_t::replace) + "\n")) return false;
+    if (!write_whole(index_path(), json_text(index, 1) + "\n")) return false;
     if (!cache_.limits.empty()) keep_limits(file);
     return true;
   }

@@ -195,6 +195,25 @@ void make_temporaries(Op& op, const OpInfo& info, const StepValues& values) {
 
 }  // namespace
 
+StepArgument::StepArgument(Pointer p) : pointer_(p.value) {}
+StepArgument::StepArgument(const TensorView& v) : view_(&v) {}
+StepArgument::StepArgument(const ViewOf& v) : view_(&v.view), constant_(v.constant) {}
+StepArgument::StepArgument(TensorView* v) : view_(v), output_(v) {}
+StepArgument::StepArgument(Temp& t) : view_(&t.view), output_(&t.view), temporary_(true) {}
+StepArgument::StepArgument(bool v) : is_(Is::Bool), integer_(v) {}
+StepArgument::StepArgument(int v) : is_(Is::Integer), integer_(v) {}
+StepArgument::StepArgument(int64_t v) : is_(Is::Integer), integer_(v) {}
+StepArgument::StepArgument(DType v) : is_(Is::Integer), integer_(static_cast<int64_t>(v)) {}
+StepArgument::StepArgument(Type v) : is_(Is::Integer), integer_(v.value) {}
+StepArgument::StepArgument(double v) : is_(Is::Real), real_(v) {}
+StepArgument::StepArgument(float v) : is_(Is::Real), real_(static_cast<double>(v)) {}
+StepArgument::StepArgument(std::vector<int64_t> v) : is_(Is::Integers), integers_(std::move(v)) {}
+StepArgument::StepArgument(std::initializer_list<int64_t> v) : is_(Is::Integers), integers_(v) {}
+StepArgument::StepArgument(std::vector<bool> v) : is_(Is::Integers), integers_(v.begin(), v.end()) {}
+StepArgument::StepArgument(std::vector<double> v) : is_(Is::Reals), reals_(std::move(v)) {}
+StepArgument::StepArgument(std::vector<const TensorView*> v) : is_(Is::Views), views_(std::move(v)) {}
+StepArgument::~StepArgument() = default;
+
 void call_step(Op& op, const char* name, std::span<const StepArgument> arguments) {
   const OpInfo* info = find_any_op(name);
   if (!info) throw Error(code::kAclnnInner, "a step calls {}, which is no operator", name);

@@ -66,39 +66,45 @@ struct ViewOf {
 /// while inferring the step gives it its shape. What a parameter wants decides how a number is passed.
 class StepArgument {
  public:
-  StepArgument(std::nullptr_t) {}
-  StepArgument(In v) : pointer_(v.handle) {}
-  StepArgument(OptIn v) : pointer_(v.handle) {}
-  StepArgument(Out v) : pointer_(v.handle) {}
-  StepArgument(OptOut v) : pointer_(v.handle) {}
-  StepArgument(InOut v) : pointer_(v.handle) {}
-  StepArgument(OptInOut v) : pointer_(v.handle) {}
-  StepArgument(Tensors v) : pointer_(v.handle) {}
-  StepArgument(OptTensors v) : pointer_(v.handle) {}
-  StepArgument(Ints v) : pointer_(v.handle) {}
-  StepArgument(Bools v) : pointer_(v.handle) {}
-  StepArgument(Floats v) : pointer_(v.handle) {}
-  StepArgument(const TensorView& v) : view_(&v) {}
-  StepArgument(const ViewOf& v) : view_(&v.view), constant_(v.constant) {}
-  StepArgument(TensorView* v) : view_(v), output_(v) {}
-  StepArgument(Temp& t) : view_(&t.view), output_(&t.view), temporary_(true) {}
-  StepArgument(const char* text) : pointer_(text) {}
-  StepArgument(bool v) : is_(Is::Bool), integer_(v) {}
-  StepArgument(int v) : is_(Is::Integer), integer_(v) {}
-  StepArgument(int64_t v) : is_(Is::Integer), integer_(v) {}
-  StepArgument(DType v) : is_(Is::Integer), integer_(static_cast<int64_t>(v)) {}
-  StepArgument(Type v) : is_(Is::Integer), integer_(v.value) {}
-  StepArgument(double v) : is_(Is::Real), real_(v) {}
-  StepArgument(float v) : is_(Is::Real), real_(static_cast<double>(v)) {}
-  StepArgument(std::vector<int64_t> v) : is_(Is::Integers), integers_(std::move(v)) {}
-  StepArgument(std::initializer_list<int64_t> v) : is_(Is::Integers), integers_(v) {}
-  StepArgument(std::vector<bool> v) : is_(Is::Integers), integers_(v.begin(), v.end()) {}
-  StepArgument(std::vector<double> v) : is_(Is::Reals), reals_(std::move(v)) {}
+  // Those that are no handle are defined elsewhere: operators would have their code for each call.
+  StepArgument(std::nullptr_t) : StepArgument(Pointer{nullptr}) {}
+  StepArgument(In v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(OptIn v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(Out v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(OptOut v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(InOut v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(OptInOut v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(Tensors v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(OptTensors v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(Ints v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(Bools v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(Floats v) : StepArgument(Pointer{v.handle}) {}
+  StepArgument(const char* text) : StepArgument(Pointer{text}) {}
+  StepArgument(const TensorView& v);
+  StepArgument(const ViewOf& v);
+  StepArgument(TensorView* v);
+  StepArgument(Temp& t);
+  StepArgument(bool v);
+  StepArgument(int v);
+  StepArgument(int64_t v);
+  StepArgument(DType v);
+  StepArgument(Type v);
+  StepArgument(double v);
+  StepArgument(float v);
+  StepArgument(std::vector<int64_t> v);
+  StepArgument(std::initializer_list<int64_t> v);
+  StepArgument(std::vector<bool> v);
+  StepArgument(std::vector<double> v);
   /// A list of views; null elements are absent.
-  StepArgument(std::vector<const TensorView*> v) : is_(Is::Views), views_(std::move(v)) {}
+  StepArgument(std::vector<const TensorView*> v);
+  ~StepArgument();
 
  private:
   friend class StepValues;
+  struct Pointer {
+    const void* value;
+  };
+  explicit StepArgument(Pointer p);
   enum class Is : uint8_t { Pointer, Bool, Integer, Real, Integers, Reals, Views };
   Is is_ = Is::Pointer;
   const void* pointer_ = nullptr;

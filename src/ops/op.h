@@ -127,7 +127,7 @@ class Op {
   /// 161002 with the operator's name in front.
   template <class... A>
   [[noreturn]] void refuse(fmt::format_string<A...> f, A&&... args) const {
-    throw Error(code::kAclnnParamInvalid, fmt::format(f, std::forward<A>(args)...));
+    throw_error(code::kAclnnParamInvalid, f, fmt::make_format_args(args...));
   }
   template <class... A>
   void require(bool condition, fmt::format_string<A...> f, A&&... args) const {

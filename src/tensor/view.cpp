@@ -58,6 +58,10 @@ TensorView TensorView::transpose(int a, int b) const {
   return v;
 }
 
+fmt::format_context::iterator write_text(fmt::format_context& to, std::string_view text) {
+  return std::copy(text.begin(), text.end(), to.out());
+}
+
 std::string DescribedShape::text() const {
   std::string text = "[";
   for (int i = 0; i < rank; ++i) text += (i ? "," : "") + std::to_string(dims[i]);

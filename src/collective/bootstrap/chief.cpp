@@ -11,10 +11,10 @@
 #include <chrono>
 #include <cstring>
 #include <list>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "collective/bootstrap/address.h"
 #include "collective/bootstrap/event_loop.h"
@@ -117,13 +117,13 @@ class Line {
   /// The complete line, once; what follows it stays.
   Json message() {
     const size_t end = in_.find('\n');
-    Json message = Json::parse(in_.substr(0, end), nullptr, false);
+    Json message = try_json(std::string_view(in_).substr(0, end));
     in_.erase(0, end + 1);
     return message;
   }
 
   bool write(const Json& message) {
-    const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string text = json_text(message) + "\n";
     const auto deadline = Clock::now() + std::chrono::seconds(kSendSeconds);
     for (size_t sent = 0; sent < text.size();) {
       const ssize_t n = send(fd_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -278,7 +278,7 @@ class Chief {
       return refuse(guest,
                     fmt::format("EI0001: CM_WORKER_SIZE={} at {} device {}, the chief has CM_WORKER_SIZE={}: set it "
                                 "to the number of processes everywhere",
-                                hello["size"].dump(), place.ip, place.device, settings_.worker_size));
+                                json_text(hello["size"]), place.ip, place.device, settings_.worker_size));
     const bool taken =
         place == own() || std::ranges::any_of(guests_, [&](const Guest& g) { return g.placed && g.place == place; });
     if (taken)
@@ -328,7 +328,7 @@ class Chief {
       world.ranks.push_back({static_cast<uint32_t>(ranks.size()), p.ip, "", p.device, "", "", ""});
       ranks.push_back({p.ip, p.device});
     }
-    const std::string list = ranks.dump();
+    const std::string list = json_text(ranks);
     Json answer{{"ranks", ranks}, {secret.empty() ? "key" : "salt", hex(salt)}};
     for (Guest& g : guests_) {
       if (!g.placed) continue;
@@ -451,7 +451,7 @@ class Worker {
         world.key = bytes_of(answer->at("key").get<std::string>());
       } else {
         const std::string salt = field(*answer, "salt");
-        const std::string want = proof_of_chief(secret, theirs, mine, salt, answer->at("ranks").dump(), world.rank);
+        const std::string want = proof_of_chief(secret, theirs, mine, salt, json_text(answer->at("ranks")), world.rank);
         if (!same(field(*answer, "proof"), want)) unknown_secret();
         world.key = key_of(secret, salt);
       }

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <iterator>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/spelling.h"
 #include "collective/error.h"
@@ -202,7 +202,7 @@ void read_whitelist(Environment& e) {
   const char* fix = R"(Write {"host_ip": ["10.0.0.1", "10.0.0.2"], "device_ip": []}, or set HCCL_WHITELIST_DISABLE=1)";
   const TextFile file = read_text_file(v->text, 16 << 20);
   if (!file.problem.empty()) v->refuse("a file that can be read (" + file.problem + ")", fix);
-  const auto json = nlohmann::json::parse(file.text, nullptr, false, true);
+  const auto json = try_json(file.text, true);
   if (json.is_discarded() || !json.is_object()) v->refuse("a file that holds a JSON object", fix);
   const auto ips = json.find("host_ip");
   if (ips == json.end() || !ips->is_array() || ips->empty()) v->refuse("a list host_ip that is not empty in it", fix);

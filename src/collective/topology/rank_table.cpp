@@ -4,11 +4,11 @@
 #include <chrono>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "base/config.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "collective/error.h"
@@ -26,7 +26,7 @@ std::string spelled(const Json& json) {
   // Not their contents: a value may be a million lists deep.
   if (json.is_array()) return fmt::format("a list of {}", json.size());
   if (json.is_object()) return fmt::format("an object of {}", json.size());
-  return printable(json.dump(-1, ' ', false, Json::error_handler_t::replace), 60);
+  return printable(json_text(json), 60);
 }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& place, const std::string& wanted,
@@ -80,7 +80,7 @@ class Reader {
 
 Json Reader::parse(const std::string& text) const {
   try {
-    return Json::parse(text, nullptr, true, true);  // comments are passed over: the guide's examples have them
+    return parse_json(text, true);  // comments are passed over: the guide's examples have them
   } catch (const Json::parse_error& e) {
     const size_t at = std::min(e.byte ? e.byte - 1 : 0, text.size());
     const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
@@ -133,7 +133,7 @@ std::string Reader::text(const Json& object, const std::string& place, const cha
   const Json& value = member(object, place, key);
   std::string text;
   if (value.is_string()) text = trimmed(value.get_ref<const std::string&>());
-  else if (value.is_number_integer()) text = value.dump();
+  else if (value.is_number_integer()) text = json_text(value);
   if (text.empty()) refuse(place + "." + key, "a text that is not empty", spelled(value));
   return text;
 }
@@ -397,7 +397,7 @@ RankTable read_rank_table(const std::string& path, double timeout_s) {
         if (table.status == "completed") return table;
         if (!waiting) UPDRAFT_LOG(kInfo, "HCCL", "{} is initializing: waiting {} s at most", name, timeout_s);
       } catch (const Error&) {
-        if (!waiting || last || Json::accept(file.text, true)) throw;
+        if (!waiting || last || !try_json(file.text, true).is_discarded()) throw;
       }
       if (last)
         throw Error(result::kTimeout,

@@ -1,8 +1,7 @@
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json_text.h"
 #include "frontends/caffe/net.h"
 
 namespace updraft::caffe {
@@ -40,7 +39,7 @@ Message::Message(const Message& parent, const Json* json, std::string path)
     : document_(parent.document_), read_(parent.read_), json_(json), path_(std::move(path)) {}
 
 void Message::refuse(std::string_view field, const Json& value, const char* wanted) const {
-  std::string said = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string said = json_text(value);
   if (said.size() > 100) said = said.substr(0, 100) + "…";
   throw Error(code::kAclnnParamInvalid, "{}{} is {}, want {}", path_, field, said, wanted);
 }

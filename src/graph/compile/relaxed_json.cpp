@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "graph/compile/option_error.h"
 
 namespace updraft::graph {
@@ -40,7 +40,7 @@ std::string strict(const std::string& text) {
 nlohmann::json parse_relaxed_json(const std::string& option, const std::string& file, const std::string& text) {
   const std::string clean = strict(text);
   try {
-    return nlohmann::json::parse(clean);
+    return parse_json(clean);
   } catch (const nlohmann::json::parse_error& e) {
     const auto end = clean.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, clean.size()));
     throw OptionError(option, file, fmt::format("line {} is no JSON", std::count(clean.begin(), end, '\n') + 1));

@@ -1,10 +1,10 @@
 #include "graph/dump/kernel_meta.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/config.h"
 #include "base/folders.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "graph/compile/option_error.h"
 #include "graph/node_call.h"
@@ -41,7 +41,7 @@ Json tensor(const TensorDesc& desc) {
 
 void write_json(const std::string& path, const Json& json) {
   std::ofstream file(path, std::ios::trunc);
-  file << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  file << json_text(json, 1) << '\n';
   file.close();
   if (!file) throw Error(code::kAclInvalidFile, "{}: the description of a kernel cannot be written", path);
 }

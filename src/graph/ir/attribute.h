@@ -30,20 +30,26 @@ class Attribute {
                    Texts, std::vector<Bytes>, std::vector<DType>, std::vector<TensorDesc>, std::vector<Tensor>,
                    std::vector<std::shared_ptr<const Graph>>, std::vector<NamedAttributes>, IntegerLists, RealLists>;
 
-  Attribute() = default;
-  Attribute(Value value) : value_(std::move(value)) {}
-  Attribute(int64_t value) : value_(value) {}
-  Attribute(int value) : value_(static_cast<int64_t>(value)) {}
-  Attribute(float value) : value_(value) {}
-  Attribute(bool value) : value_(value) {}
-  Attribute(const char* value) : value_(std::string(value)) {}
-  Attribute(std::string value) : value_(std::move(value)) {}
-  Attribute(DType value) : value_(value) {}
-  Attribute(Tensor value) : value_(std::move(value)) {}
-  Attribute(Integers value) : value_(std::move(value)) {}
-  Attribute(Texts value) : value_(std::move(value)) {}
-  Attribute(std::vector<float> value) : value_(std::move(value)) {}
-  Attribute(IntegerLists value) : value_(std::move(value)) {}
+  // Not here: each source that copies one would have the code for all kinds.
+  Attribute();
+  Attribute(const Attribute&);
+  Attribute(Attribute&&) noexcept;
+  Attribute& operator=(const Attribute&);
+  Attribute& operator=(Attribute&&) noexcept;
+  ~Attribute();
+  Attribute(Value value);
+  Attribute(int64_t value);
+  Attribute(int value);
+  Attribute(float value);
+  Attribute(bool value);
+  Attribute(const char* value);
+  Attribute(std::string value);
+  Attribute(DType value);
+  Attribute(Tensor value);
+  Attribute(Integers value);
+  Attribute(Texts value);
+  Attribute(std::vector<float> value);
+  Attribute(IntegerLists value);
 
   const Value& value() const { return value_; }
   template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/node_call.h"
+#include "graph/passes/match.h"
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
@@ -16,13 +17,6 @@ bool times_one(const Node& node) {
   if (!from || !factor || factor->count() != 1 || !factor->dims.empty() || !is_floating(factor->dtype)) return false;
   const TensorDesc &x = from.node->output(from.index).desc, &y = node.output().desc;
   return factor->reals()[0] == 1 && x.dtype == factor->dtype && y.dtype == x.dtype;
-}
-
-/// True where somebody writes the tensor's memory: what Identity gives is then not what its input is later.
-bool is_written(Endpoint from) {
-  return is_updated_input(from) || std::ranges::any_of(from.node->output(from.index).uses, [](const Use& use) {
-           return updates_input(*use.node, static_cast<size_t>(use.index));
-         });
 }
 
 /// A reshape or a broadcast to the sizes that the tensor has.

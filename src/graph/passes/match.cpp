@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/node_call.h"
+
 namespace updraft::graph {
 
 Endpoint input_of(const Node& node, std::string_view name) {
@@ -48,8 +50,25 @@ std::optional<Dims> order_of(const Node& node) {
   return order;
 }
 
+std::optional<ProductFlags> product_flags(const Node& node, bool with_bias) {
+  const bool batches = node.type() == "BatchMatMul" || node.type() == "BatchMatMulV2";
+  if (!batches && node.type() != "MatMul" && node.type() != "MatMulV2") return {};
+  if (node.inputs().size() < 2) return {};
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    const Input& input = node.inputs()[i];
+    if (i < 2 ? !input.from : input.from && !(with_bias && input.name == "bias")) return {};
+  }
+  return batches ? ProductFlags{"adj_x1", "adj_x2"} : ProductFlags{"transpose_x1", "transpose_x2"};
+}
+
 std::vector<std::string> origins_of(const Node& node) {
   return find_or(node.attributes, "OriginOp", std::vector<std::string>{node.name()});
+}
+
+bool is_written(Endpoint from) {
+  return is_updated_input(from) || std::ranges::any_of(from.node->output(from.index).uses, [](const Use& use) {
+           return updates_input(*use.node, static_cast<size_t>(use.index));
+         });
 }
 
 const TensorDesc& desc_of(Endpoint from) { return from.node->output(from.index).desc; }

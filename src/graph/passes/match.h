@@ -20,8 +20,16 @@ Node* only_reader(const Node& node);
 Node* only_reader(const Node& node, std::string_view type);
 /// The order of dimensions that a Transpose gives, counted from 0; nothing where it is computed, or for other types.
 std::optional<Dims> order_of(const Node& node);
+/// The names of a product's attributes that say which operands are transposed.
+struct ProductFlags {
+  const char *first, *second;
+};
+/// Nothing for nodes that are no product of two tensors, and for those with more operands but maybe a bias.
+std::optional<ProductFlags> product_flags(const Node& node, bool with_bias = false);
 /// The nodes that a node stands for: those of its attribute OriginOp, or itself.
 std::vector<std::string> origins_of(const Node& node);
+/// True where somebody writes the tensor's memory: it is not later what it is now.
+bool is_written(Endpoint from);
 /// What is known of the tensor at an endpoint.
 const TensorDesc& desc_of(Endpoint from);
 

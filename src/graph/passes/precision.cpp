@@ -20,8 +20,8 @@ bool is_real(DType type) { return type == DType::Float || type == DType::Float16
 
 /// Types whose tensors say how, and are not what is computed with; their numbers would lose their meaning.
 bool keeps_type(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"Cast",   "CastLike", "Bitcast",           "Range",    "LinSpace",
-                                                "OneHot", "OneHotD",  "NonMaxSuppression", "Bucketize"};
+  static constexpr std::string_view kTypes[] = {"Cast",   "CastLike", "Bitcast",           "Range",     "LinSpace",
+                                                "OneHot", "OneHotD",  "NonMaxSuppression", "Bucketize", "WideMatMul"};
   static constexpr std::string_view kBegins[] = {
       "NonMaxSuppression", "Ascend", "Random", "Stateless", "Apply", "Quant", "Dequant"};
   return std::ranges::count(kTypes, std::string_view(node.type())) ||

@@ -1,9 +1,9 @@
 // What the options say about types: modes, and the files beside them.
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_text.h"
 #include "graph/compile/option_error.h"
 #include "graph/compile/relaxed_json.h"
 #include "graph/passes/precision.h"
@@ -100,7 +100,7 @@ void modify_lists(Precision& to, const std::string& path) {
     for (const auto& type : (*at)[key]) {
       if (!type.is_string())
         throw OptionError(name, path,
-                          fmt::format("{} {} has {}, want names of operator types", list, key, type.dump()));
+                          fmt::format("{} {} has {}, want names of operator types", list, key, json_text(type)));
       found.push_back(type.get<std::string>());
     }
     return found;

@@ -1,8 +1,8 @@
 #include "graph/passes/switches.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "graph/compile/option_error.h"
 #include "graph/compile/relaxed_json.h"
 #include "graph/ir/bytes.h"
@@ -61,7 +61,7 @@ PassSwitches PassSwitches::of_file(const std::string& path) {
     if (!passes.is_object()) throw OptionError(option, path, group + " is no list of passes");
     for (const auto& [name, state] : passes.items()) {
       if (!state.is_string())
-        throw OptionError(option, path, fmt::format("{} is {}, want \"on\" or \"off\"", name, state.dump()));
+        throw OptionError(option, path, fmt::format("{} is {}, want \"on\" or \"off\"", name, json_text(state)));
       // passes here are graph fusion; those of on-chip buffers are none of ours
       if (name == "ALL" && group == "UBFusion") continue;
       made.set(option, path, name, state.get<std::string>());

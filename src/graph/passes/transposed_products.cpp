@@ -5,22 +5,10 @@
 
 #include "graph/passes/match.h"
 #include "graph/passes/pass.h"
+#include "graph/planner/program.h"
 
 namespace updraft::graph {
 namespace {
-
-/// The names of a product's attributes; null for other nodes, and for products with more than two operands.
-struct Flags {
-  const char *first, *second;
-};
-std::optional<Flags> flags_of(const Node& node) {
-  const bool batches = node.type() == "BatchMatMul" || node.type() == "BatchMatMulV2";
-  if (!batches && node.type() != "MatMul" && node.type() != "MatMulV2") return {};
-  for (size_t i = 0; i < node.inputs().size(); ++i)
-    if ((i < 2) != static_cast<bool>(node.inputs()[i].from)) return {};
-  if (node.inputs().size() < 2) return {};
-  return batches ? Flags{"adj_x1", "adj_x2"} : Flags{"transpose_x1", "transpose_x2"};
-}
 
 /// It changes the places of the last two dimensions alone.
 bool swaps_last(const Dims& order) {
@@ -33,7 +21,7 @@ bool swaps_last(const Dims& order) {
 
 /// Products and attention read a transposed tensor as fast: there is nothing to gain.
 bool takes_views(const Use& use) {
-  return (flags_of(*use.node) && use.index < 2) || (use.node->type() == "FusedAttention" && use.index < 3);
+  return use.node->type() != "Cast" && reads_transposed(*use.node, static_cast<size_t>(use.index));
 }
 
 }  // namespace
@@ -43,7 +31,7 @@ int64_t swap_transposed_products(Graph& graph) {
   std::unordered_set<const Node*> gone;
   for (Node* product : graph.in_order()) {
     if (gone.contains(product)) continue;
-    const auto flags = flags_of(*product);
+    const auto flags = product_flags(*product);
     Node* const transpose = flags ? only_reader(*product) : nullptr;
     if (!transpose || !product->control_inputs().empty() || !transpose->control_inputs().empty()) continue;
     const auto order = order_of(*transpose);

@@ -1,5 +1,4 @@
-// Optimizers that frameworks write out: what they do to a variable becomes one operator that writes it in one pass, and
-// numbers that they compute anew for each variable are computed once.
+// Optimizers that frameworks write out: what they do to a variable becomes one operator that writes it in one pass.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -212,23 +211,6 @@ bool fuse_descent(Graph& graph, Node& update) {
   return true;
 }
 
-/// A text that two nodes have that compute the same number; empty for other nodes.
-std::string number_key(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"Add", "Cast", "Mul", "Pow", "RealDiv", "Sqrt", "Sub"};
-  if (std::ranges::find(kTypes, std::string_view(node.type())) == std::end(kTypes) || node.outputs().size() != 1 ||
-      !node.output().desc.known() || !node.output().desc.dims.empty() || !node.control_inputs().empty())
-    return {};
-  std::string key = fmt::format("{} {}", node.type(), static_cast<int>(node.output().desc.dtype));
-  for (const Input& input : node.inputs()) {
-    if (!input.from) return {};
-    const Tensor* constant = constant_at(input.from);
-    if (!constant || constant->count() != 1) key += fmt::format(";{}:{}", input.from.node->id(), input.from.index);
-    else
-      key += fmt::format(";={},{},{}", static_cast<int>(constant->dtype), constant->dims.size(), constant->data.text());
-  }
-  return key;
-}
-
 /// Calls fuse(graph, node) for the nodes of a type. What it takes over has no other node of that type.
 template <class F>
 int64_t each_update(Graph& graph, std::string_view type, F&& fuse) {
@@ -245,22 +227,6 @@ int64_t fuse_momentum_updates(Graph& graph) {
   return each_update(graph, "AssignAdd",
                      [](Graph& g, Node& update) { return fuse_momentum(g, update) || fuse_descent(g, update); }) +
          each_update(graph, "AssignSub", fuse_descent);
-}
-
-int64_t merge_numbers(Graph& graph) {
-  int64_t changes = 0;
-  std::map<std::string, Node*> seen;
-  for (Node* node : graph.in_order()) {
-    const std::string key = number_key(*node);
-    if (key.empty()) continue;
-    const auto [first, fresh] = seen.emplace(key, node);
-    if (fresh) continue;
-    graph.replace(node->out(), first->second->out());
-    graph.move_controls(*node, *first->second);
-    graph.remove(*node);
-    ++changes;
-  }
-  return changes;
 }
 
 }  // namespace updraft::graph

@@ -22,6 +22,16 @@ bool gives_a_new_tensor(const Node& node) {
   return node.type() == "ViewCopy" && node.outputs().size() == 1 && !node.output().uses.empty();
 }
 
+bool reads_transposed(const Node& node, size_t input) {
+  if (node.type() == "FusedAttention") return input < 3;
+  if (node.type() == "Cast") {  // which writes it in the other order, if nobody else wants it so
+    const Endpoint from = node.input(0).from;
+    return input == 0 && from.node->output(from.index).uses.size() == 1;
+  }
+  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "MatMul", "MatMulV2", "WideMatMul"};
+  return input < 2 && std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
+}
+
 namespace {
 
 using Tensors = std::unordered_map<int64_t, std::vector<size_t>>;  ///< id of the node -> its outputs' roots
@@ -103,13 +113,6 @@ bool takes_any_layout(const Node& node) {
                                                 "Swish",
                                                 "Tanh"};
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
-}
-
-/// True for operators that read this input as fast where it is a transposed view.
-bool reads_transposed(const Node& node, size_t input) {
-  if (node.type() == "FusedAttention") return input < 3;
-  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "MatMul", "MatMulV2"};
-  return input < 2 && std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 
 /// A transposed tensor in the memory of another.

@@ -47,6 +47,9 @@ std::optional<Program> plan(const Graph& graph, std::span<const Known> inputs, s
 /// True for types whose output has the elements of the first input in the same order: no work where both lie dense.
 bool passes_on(const Node& node);
 
+/// True for operators that read this input as fast where it is a transposed view.
+bool reads_transposed(const Node& node, size_t input);
+
 /// True for an operator that writes its input's memory and that clients use as one that does not: an input of the graph
 /// (Data) must stay as it is. Others (Scatter…, Assign, steps of optimizers) write a client's tensor on purpose.
 bool gives_a_new_tensor(const Node& node);

@@ -2,10 +2,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace updraft::graph {
 
@@ -146,7 +146,7 @@ void print_field(std::string& to, const SchemaField& field, const Json& value, s
   to += fmt::format("{}{}: {}\n", margin, field.name,
                     plain               ? value.get<std::string>()
                     : value.is_string() ? in_quotes(value.get<std::string>())
-                                        : value.dump());
+                                        : json_text(value));
 }
 
 void print(std::string& to, const Json& json, const Schema& schema, size_t indent) {
@@ -193,11 +193,11 @@ class TextWriter {
 
   void number(const SchemaField& field, int64_t value) {
     const Json json = integer_as_json(field.kind, value);
-    line(field, json.is_string() ? json.get<std::string>() : json.dump());
+    line(field, json.is_string() ? json.get<std::string>() : json_text(json));
   }
   void number(const SchemaField& field, float value) {
     const Json json = real_as_json(value);
-    line(field, json.is_string() ? json.get<std::string>() : json.dump());
+    line(field, json.is_string() ? json.get<std::string>() : json_text(json));
   }
 
   void add(const SchemaField& field, pbf_reader& from, const Schema& schema) {

@@ -229,6 +229,37 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
     }
 }
 
+/// Two squares of floats above each other, as whole lines of halves.
+template <class H>
+void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows, int64_t cols) {
+  constexpr int64_t kRows = 2 * kSquare;
+  for (int64_t r = 0; r < rows; r += kRows)
+    for (int64_t c = 0; c < cols; c += kSquare) {
+      if (r + kRows <= rows && c + kSquare <= cols) {
+        for (int64_t i = r + kRows; i < std::min(rows, r + 2 * kRows); ++i)
+          __builtin_prefetch(from + i * from_stride + c);
+        VectorF a[kSquare], b[kSquare];
+        const float* at = from + r * from_stride + c;
+#pragma GCC unroll 16
+        for (int i = 0; i < kSquare; ++i) a[i] = load_vector<float>(at + i * from_stride);
+        transpose_lanes(a);
+#pragma GCC unroll 16
+        for (int i = 0; i < kSquare; ++i) b[i] = load_vector<float>(at + (kSquare + i) * from_stride);
+        transpose_lanes(b);
+#pragma GCC unroll 16
+        for (int i = 0; i < kSquare; ++i) {
+          H* row = to + (c + i) * to_stride + r;
+          narrow(row, a[i]);
+          narrow(row + kSquare, b[i]);
+          __builtin_prefetch(row + kRows, 1);
+        }
+        continue;
+      }
+      for (int64_t j = c; j < std::min(cols, c + kSquare); ++j)
+        for (int64_t i = r; i < std::min(rows, r + kRows); ++i) to[j * to_stride + i] = H(from[i * from_stride + j]);
+    }
+}
+
 }  // namespace
 
 void fill_casts(KernelTable& t) {
@@ -245,6 +276,12 @@ void fill_casts(KernelTable& t) {
   t.move_out[1] = store<uint16_t, uint16_t>;
   t.move_out[2] = store<uint32_t, uint32_t>;
   t.move_out[3] = store<uint64_t, uint64_t>;
+}
+
+void transpose_narrow(void* to, DType type, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows,
+                      int64_t cols) {
+  if (type == DType::Float16) transpose_narrow(static_cast<Half*>(to), to_stride, from, from_stride, rows, cols);
+  else transpose_narrow(static_cast<BFloat16*>(to), to_stride, from, from_stride, rows, cols);
 }
 
 void widen_streamed(float* to, const void* from, DType type, int64_t n) {

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "observe/compare/npy.h"
 #include "observe/compare/result_files.h"
 
@@ -70,7 +70,7 @@ CustomMeasures::CustomMeasures(const std::string& folder, const std::string& opt
     throw Error(code::kAclInvalidFile, "-c: {} with NumPy is wanted to run {} (UPDRAFT_PYTHON names another)", python,
                 path);
   }
-  const Json names = Json::parse(first);
+  const Json names = parse_json(first);
   if (names.is_object()) throw Error(code::kAclInvalidParam, "{}", names["error"].get<std::string>());
   names_ = names.get<std::vector<std::string>>();
   folder_ = made_folder();
@@ -104,13 +104,12 @@ std::vector<Cell> CustomMeasures::measure(const Array& x, const Array& y, const 
   const std::string x_path = folder_ + "/mine.npy", y_path = folder_ + "/golden.npy";
   write_file(x_path, write_npy(x));
   write_file(y_path, write_npy(y));
-  const std::string text = Json{{"mine", x_path},
-                                {"golden", y_path},
-                                {"names", chosen},
-                                {"my_output_dump_file", mine},
-                                {"ground_truth_dump_file", golden},
-                                {"max", most}}
-                               .dump(-1, ' ', false, Json::error_handler_t::replace) +
+  const std::string text = json_text(Json{{"mine", x_path},
+                                          {"golden", y_path},
+                                          {"names", chosen},
+                                          {"my_output_dump_file", mine},
+                                          {"ground_truth_dump_file", golden},
+                                          {"max", most}}) +
                            "\n";
   struct sigaction ignore {
   }, before{};
@@ -120,7 +119,7 @@ std::vector<Cell> CustomMeasures::measure(const Array& x, const Array& y, const 
   sigaction(SIGPIPE, &before, nullptr);
   if (!sent) throw Error(code::kAclInternal, "-c: the process of the custom measures has ended");
   std::vector<Cell> cells;
-  for (const Json& one : Json::parse(line())) {
+  for (const Json& one : parse_json(line())) {
     Cell cell{one.at(0).get<std::string>(), one.at(1).get<std::string>(), std::numeric_limits<double>::quiet_NaN()};
     char* end = nullptr;
     const double value = std::strtod(cell.text.c_str(), &end);

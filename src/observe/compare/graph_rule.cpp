@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "observe/compare/array.h"
 
 namespace updraft::compare {
@@ -88,7 +88,7 @@ RuleOperator read_operator(const Json& op) {
 GraphRule::GraphRule(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw Error(code::kAclInvalidFile, "{}: it cannot be read", path);
-  const Json json = Json::parse(in, nullptr, false);
+  const Json json = try_json(in);
   if (json.is_discarded() || !json.is_object() || !json.contains("graph") || !json.at("graph").is_array())
     damaged(path,
             "it is no graph in JSON: want an object with an array \"graph\", as atc --mode=5 or --mode=1 writes it");

@@ -2,12 +2,12 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "acl/acl_dump.h"
 #include "acl/api.h"
 #include "acl/dump_door.h"
 #include "acl/json_file.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "observe/dump/tensor_dump.h"
 
@@ -81,7 +81,7 @@ void begin(DumpState& c, const nlohmann::json& section, const std::string& file)
   dump_door() = {[](const std::string& section, const std::string& file) {
                    DumpState& c = control();
                    std::lock_guard lock(c.mutex);
-                   begin(c, nlohmann::json::parse(section), file);
+                   begin(c, parse_json(section), file);
                    c.by_file = c.running != nullptr;
                  },
                  [] {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace updraft::dump {
 namespace {
@@ -274,7 +274,7 @@ std::string header_to_json(const FileHeader& header) {
                      {"buffer", parts(header.buffers)},
                      {"op_name", header.op_name},
                      {"space", parts(header.spaces)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 1);
 }
 
 }  // namespace updraft::dump

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/log.h"
 
 namespace updraft::dump {
@@ -32,7 +32,7 @@ class Reader {
   bool has(const char* key) const { return dump_.contains(key); }
 
   [[noreturn]] void refuse(const std::string& key, const Json& value, std::string_view wanted) const {
-    throw Error(kInvalidDump, "{}: {} is {}, want {}", file_, key, value.dump(), wanted);
+    throw Error(kInvalidDump, "{}: {} is {}, want {}", file_, key, json_text(value), wanted);
   }
   [[noreturn]] void refuse(const std::string& text) const { throw Error(kInvalidDump, "{}: {}", file_, text); }
 
@@ -234,7 +234,7 @@ Settings read_settings(const Json& dump, const std::string& file) {
   }
   if (settings.scene != Settings::Scene::None && settings.scene != Settings::Scene::Watcher && (settings.writes()))
     from.refuse(fmt::format("dump_scene is {}, which writes what a failing operator had: leave out {}",
-                            from.at("dump_scene").dump(),
+                            json_text(from.at("dump_scene")),
                             settings.overflow    ? "dump_debug"
                             : settings.operators ? "dump_op_switch"
                                                  : "dump_list"));

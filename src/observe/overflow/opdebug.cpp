@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "observe/dump/dump_file.h"
 #include "observe/dump/names.h"
 
@@ -68,7 +68,7 @@ std::string opdebug_json(std::span<const std::byte> bytes) {
   core["kernel_code"] = fmt::format("{:#x}", status.kernel);
   core["block_idx"] = status.block;
   core["status"] = status.status;
-  return Json{{"DHA Atomic Add", dha}, {"L2 Atomic Add", l2}, {"AI Core", core}}.dump(4) + "\n";
+  return json_text(Json{{"DHA Atomic Add", dha}, {"L2 Atomic Add", l2}, {"AI Core", core}}, 4) + "\n";
 }
 
 std::string opdebug_file(const TaskEvent& task, const Finding& finding, uint64_t time) {

@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
 #include "base/folders.h"
+#include "base/json_text.h"
 #include "base/random_bytes.h"
 #include "base/wall_clock.h"
 #include "device/device.h"
@@ -69,7 +69,7 @@ std::string times(const char* wall_name) {
     raw = (before + after) / 2 - w % 1000;
     wall = w / 1000;
   }
-  return Json{{wall_name, std::to_string(wall)}, {"clockMonotonicRaw", std::to_string(raw)}}.dump();
+  return json_text(Json{{wall_name, std::to_string(wall)}, {"clockMonotonicRaw", std::to_string(raw)}});
 }
 
 Json host_info() {
@@ -134,7 +134,7 @@ void write_start(const std::string& folder, const Settings& settings) {
   const std::string start = times("collectionTimeBegin");
   write_file(folder + "/host/start_info", start);
   write_counter(folder + "/host/host_start.log");
-  write_file(folder + "/host/info.json", host_info().dump(2));
+  write_file(folder + "/host/info.json", json_text(host_info(), 2));
   Json sample;
   sample["dataTypeConfig"] = settings.data;
   sample["aicMetrics"] = settings.metrics;
@@ -148,7 +148,7 @@ void write_start(const std::string& folder, const Settings& settings) {
   sample["interconnectionFrequency"] = settings.interconnect_frequency;
   sample["devices"] = settings.devices;
   sample["remarks"] = settings.remarks;
-  write_file(folder + "/host/sample.json", sample.dump(2));
+  write_file(folder + "/host/sample.json", json_text(sample, 2));
   std::vector<int> devices = settings.devices;
   if (devices.empty())
     for (int i = 0; i < Device::count(); ++i)
@@ -158,7 +158,7 @@ void write_start(const std::string& folder, const Settings& settings) {
     if (!make_folders(own + "/data", 0750))
       throw Error(kFailure, "the folder {} cannot be made: {}", own, std::strerror(errno));
     write_file(fmt::format("{}/start_info.{}", own, device), start);
-    write_file(fmt::format("{}/info.json.{}", own, device), device_info(device).dump(2));
+    write_file(fmt::format("{}/info.json.{}", own, device), json_text(device_info(device), 2));
   }
 }
 

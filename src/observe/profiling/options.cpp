@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "observe/profiling/folder.h"
 #include "observe/profiling/settings.h"
 
@@ -43,8 +43,8 @@ struct Reader {
   std::string text(const char* key) const {
     const Json& value = json.at(key);
     if (value.is_string()) return value.get<std::string>();
-    if (value.is_number()) return value.dump();
-    refuse(key, value.dump(), "a text or a number");
+    if (value.is_number()) return json_text(value);
+    refuse(key, json_text(value), "a text or a number");
   }
   void remark(std::string sentence) { settings.remarks.push_back(std::move(sentence)); }
 
@@ -193,7 +193,7 @@ constexpr const char* kKeys[] = {"output", "storage_limit", "training_trace", "t
 Settings read_options(std::string_view text, const OptionRules& rules) {
   Json json;
   try {
-    json = Json::parse(text);
+    json = parse_json(text);
   } catch (const Json::parse_error& e) {
     throw Error(
         kInvalid,

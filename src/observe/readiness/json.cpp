@@ -1,7 +1,6 @@
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json_text.h"
 #include "device/device.h"
 #include "device/soc.h"
 #include "observe/readiness/recorder.h"
@@ -68,7 +67,7 @@ std::string Recorder::json() const {
     all["devices"].push_back(std::move(device));
   }
   all["loss_scaling"] = {{"checks", unscaled_}, {"overflows", overflowed_}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(all);
 }
 
 }  // namespace updraft::readiness

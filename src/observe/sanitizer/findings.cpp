@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "device/soc.h"
 
 namespace updraft::sanitizer {
@@ -136,7 +136,7 @@ std::string Findings::json() const {
     if (f.kind == Kind::Leak) one["items"] = f.items, one["bytes"] = f.bytes;
     json["findings"].push_back(std::move(one));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace updraft::sanitizer

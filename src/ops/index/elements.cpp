@@ -14,11 +14,13 @@ constexpr int64_t kGrain = 16384;
 // Calls row(index offset, src offset, self offset, count, range of destinations) so that equal destinations meet in
 // row-major order: threads share out a dimension that is not d, or own an interval of d.
 struct Places {
+  /// No template: one loop serves all combinations of types and reductions, of which there are hundreds.
+  using Row = FunctionRef<void(const int64_t* index, const char* src, char* self, const int64_t (&strides)[3],
+                               int64_t n, int64_t low, int64_t high)>;
   TensorView self, index, src;
   int d;
 
-  template <class Row>
-  void run(Row&& row) const {
+  void run(Row row) const {
     const int width = parallel_width();
     const int64_t size = self.dims[d];
     if (width == 1 || index.numel() <= kGrain) return walk(index, src, self, 0, size, row);
@@ -38,8 +40,7 @@ struct Places {
     }
   }
 
-  template <class Row>
-  void walk(const TensorView& i, const TensorView& s, const TensorView& t, int64_t low, int64_t high, Row&& row) const {
+  void walk(const TensorView& i, const TensorView& s, const TensorView& t, int64_t low, int64_t high, Row row) const {
     TensorView base = i;
     base.data = t.data;
     for (int k = 0; k < i.rank; ++k) base.strides[k] = k == d ? 0 : t.strides[k];

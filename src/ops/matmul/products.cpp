@@ -44,14 +44,14 @@ void plan_product(Op& op, const TensorView& a, const TensorView& b, const Tensor
   op.launch([with_add] { with_add(matmul); });
 }
 
-void check_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c) {
+void check_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c, DType type) {
   op.require(a.dims[a.rank - 1] == b.dims[b.rank - 2], "self is {} and mat2 is {}: the inner sizes {} and {} differ",
              describe(a), describe(b), a.dims[a.rank - 1], b.dims[b.rank - 2]);
   int64_t dims[kMaxDims];
   int rank = broadcast_shape(a.dims, a.rank - 2, b.dims, b.rank - 2, dims);
   dims[rank++] = a.dims[a.rank - 2];
   dims[rank++] = b.dims[b.rank - 1];
-  op.result("out", c, dims, rank, promote(a.dtype, b.dtype));
+  op.result("out", c, dims, rank, type == DType::Undefined ? promote(a.dtype, b.dtype) : type);
 }
 
 ABOUT(aclnnMatmul, Cube, "out = self @ mat2 as torch.matmul: vectors, matrices and broadcast batches",

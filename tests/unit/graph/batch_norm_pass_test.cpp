@@ -189,7 +189,8 @@ TEST_F(BatchNormPass, ChannelsOfAnotherDimensionStay) {
 }
 TEST_F(BatchNormPass, WeightsThatAnotherProductReadsStay) {
   const Endpoint x = build.input("x", 0, {DType::Float, {kO, kO}}), w = constant("w", {kO, kO}, random(kO * kO, 8));
-  const Endpoint y = build("MatMulV2", "one", {x, w}), z = build("MatMulV2", "two", {x, w});
+  const Endpoint other = build.input("other", 1, {DType::Float, {kO, kO}});
+  const Endpoint y = build("MatMulV2", "one", {x, w}), z = build("MatMulV2", "two", {other, w});
   build.outputs({build("Add", "both", {normalised(y), z})});
   EXPECT_EQ(types(compiled()), (std::vector<std::string>{"MatMulV2", "MatMulV2", "BNInfer", "Add"}));
 }

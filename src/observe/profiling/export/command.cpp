@@ -12,11 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "observe/profiling/export/attach.h"
 #include "observe/profiling/export/command_options.h"
 #include "observe/profiling/export/export.h"
@@ -112,8 +112,8 @@ std::string options_of(const CommandLine& line, const std::string& output) {
   OptionRules rules;
   rules.source = "msprof";
   rules.training = false;
-  read_options(json.dump(), rules);
-  return json.dump();
+  read_options(json_text(json), rules);
+  return json_text(json);
 }
 
 pid_t start_program(const std::vector<std::string>& words, const char* variable, const char* value) {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace updraft::profiling {
 namespace {
@@ -106,7 +106,7 @@ void read_file(const fs::path& path, Profile& profile) {
 
 Json json_of(const fs::path& path) {
   std::ifstream in(path);
-  Json json = Json::parse(in, nullptr, false);
+  Json json = try_json(in);
   return json.is_object() ? json : Json::object();
 }
 

@@ -73,6 +73,17 @@ IR_OP(BatchMatMulV2, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, off
   require_no_offset(op, offset_w, offset_x);
   product(op, x1, x2, bias, adj_x1, adj_x2, y);
 }
+// A type of our own: graphs get it from passes/casts.cpp.
+ABOUT(WideMatMul, Cube, "y = x1 @ x2 + bias of bf16 in float, which is not rounded to bf16 first",
+      "bf16 的矩阵乘 y = x1 @ x2 + bias，结果为 float，不先舍入为 bf16")
+IR_OP(WideMatMul, WideMatMul, (In, x1), (In, x2), (OptIn, bias), (Out, y), (Bool, transpose_x1, false),
+      (Bool, transpose_x2, false)) {
+  op.require(x1->dtype == DType::BFloat16 && x2->dtype == DType::BFloat16, "x1 is {} and x2 is {}, want BFLOAT16",
+             describe(*x1), describe(*x2));
+  check_product(op, ir::turned(op, "x1", *x1, transpose_x1), ir::turned(op, "x2", *x2, transpose_x2), *y, DType::Float);
+  op.require(y->dtype == DType::Float, "y is {}, want FLOAT", describe(*y));
+  product(op, x1, x2, bias, transpose_x1, transpose_x2, y);
+}
 IR_OP(GEMM, aclnnAddmm, (In, a), (In, b), (In, c), (In, alpha), (In, beta), (Out, y), (Bool, transpose_a, false),
       (Bool, transpose_b, false)) {
   const TensorView left = ir::turned(op, "a", *a, transpose_a), right = ir::turned(op, "b", *b, transpose_b);
