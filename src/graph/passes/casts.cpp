@@ -111,7 +111,8 @@ int64_t cast_behind_transposes(Graph& graph) {
 }
 
 /// A product of bf16 that only a cast to float reads, maybe behind reshapes, gives float itself. Products of fp16 stay:
-/// that they give infinity above 65504 is what scalers of a loss look for.
+/// that they give infinity above 65504 is what scalers of a loss look for. So do those whose type a precision mode
+/// asked for: it says what they write, too.
 int64_t widen_products(Graph& graph) {
   int64_t changes = 0;
   std::unordered_set<const Node*> gone;
@@ -119,7 +120,8 @@ int64_t widen_products(Graph& graph) {
     if (gone.contains(product)) continue;
     const auto flags = product_flags(*product, true);
     Node* const cast = flags ? behind_reshapes(*product) : nullptr;
-    if (!cast || !is_cast(*cast) || !product->control_inputs().empty()) continue;
+    if (!cast || !is_cast(*cast) || !product->control_inputs().empty() || cast->attributes.contains("_by_precision"))
+      continue;
     if (desc_of(product->input(0).from).dtype != DType::BFloat16 ||
         desc_of(product->input(1).from).dtype != DType::BFloat16 || product->output().desc.dtype != DType::BFloat16 ||
         cast->output().desc.dtype != DType::Float)

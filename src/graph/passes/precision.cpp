@@ -326,6 +326,7 @@ class Rewriter {
       return graph_.add_constant(name, converted(*constant, type, report_.saturated)).out();
     Node& node = graph_.add("Cast", name);
     node.attributes["dst_type"] = static_cast<int64_t>(type);
+    node.attributes["_by_precision"] = true;
     graph_.add_input(node, "x", from);
     TensorDesc desc = from.node->output(from.index).desc;
     desc.dtype = type;
