@@ -8,6 +8,8 @@
 #include "device/failure_summary.h"
 #include "device/observer.h"
 #include "device/waits/time_limits.h"
+#include "graph/executor/plan_ahead.h"
+#include "graph/passes/precision.h"
 #include "ops/handles.h"
 #include "ops/op.h"
 
@@ -59,7 +61,21 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
       }
     if (!step.node || is_collective(*step.node)) continue;  // copies have no plan
     bound_[s].call = std::make_unique<NodeCall>(*step.node);
-    if (!bound_[s].moves()) bind(s);
+  }
+  std::vector<size_t> fixed, cubes;
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    if (!bound_[s].call || bound_[s].moves()) continue;
+    fixed.push_back(s);
+    if (is_cube(program_->steps[s].node->type())) cubes.push_back(s);
+  }
+  PlanAhead ahead(std::move(cubes), [this](size_t s) {
+    NodeCall call(*program_->steps[s].node);
+    give_tensors(s, call);
+    const std::unique_ptr<aclOpExecutor, Recycle> plan(call.call().make());
+  });
+  for (size_t s : fixed) {
+    ahead.reached(s);
+    bind(s);
   }
 }
 

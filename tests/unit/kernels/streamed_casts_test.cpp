@@ -1,4 +1,5 @@
-// Conversions past the caches give the bits of the usual ones, wherever the result begins and ends.
+// Conversions past the caches, and those that transpose, give the bits of the usual ones, wherever the result begins
+// and ends.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/parallel.h"
+#include "kernels/pipeline.h"
 #include "kernels/table.h"
 
 namespace updraft {
@@ -56,6 +59,27 @@ TEST_P(StreamedCasts, AtAnyByte) {
   std::vector<char> bytes(4001);
   table.narrow_streamed(bytes.data() + 1, GetParam(), x.data(), 2000);
   EXPECT_EQ(std::memcmp(bytes.data() + 1, want.data(), 4000), 0);
+}
+
+TEST_P(StreamedCasts, OfTransposedMatrices) {
+  set_parallel_threads(3);
+  const KernelTable& table = kernels();
+  for (const int64_t batch : {1, 3})
+    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{8, 8}, {16, 32}, {33, 70}, {300, 200}, {129, 1000}})
+      for (const int64_t gap : {0, 5}) {  // between the columns of the source
+        const std::vector<float> x = numbers(batch * cols * (rows + gap));
+        const int64_t lies[] = {batch, cols, rows + gap}, dims[] = {batch, rows, cols};
+        TensorView from = TensorView::contiguous(const_cast<float*>(x.data()), DType::Float, lies, 3).transpose(1, 2);
+        from.dims[1] = rows;
+        std::vector<uint16_t> got(static_cast<size_t>(batch * rows * cols)), want(got.size());
+        copy_elements(TensorView::contiguous(got.data(), GetParam(), dims, 3), from);
+        for (int64_t b = 0, i = 0; b < batch; ++b)
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < cols; ++c, ++i)
+              table.store[kF32][static_cast<int>(GetParam())](
+                  want.data() + i, 1, &x[static_cast<size_t>((b * cols + c) * (rows + gap) + r)], 1);
+        EXPECT_EQ(got, want) << batch << " x " << rows << " x " << cols << ", gap " << gap;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Halves, StreamedCasts, testing::Values(DType::Float16, DType::BFloat16));
