@@ -89,9 +89,12 @@ bool may_merge(Node& node) {
   return true;
 }
 
-}  // namespace
+bool is_number(const Node& node) {
+  return node.outputs().size() == 1 && node.output().desc.known() && node.output().desc.dims.empty();
+}
 
-int64_t merge_equal_nodes(Graph& graph) {
+/// `numbers`: those alone that give one number.
+int64_t merge(Graph& graph, bool numbers) {
   int64_t changes = 0;
   std::unordered_map<std::string, std::vector<Node*>> seen;
   std::unordered_map<int64_t, std::string> constants;  // keys, by the id of the node
@@ -101,7 +104,7 @@ int64_t merge_equal_nodes(Graph& graph) {
       if (!key.empty()) constants.emplace(node->id(), std::move(key));
       continue;
     }
-    if (!may_merge(*node)) continue;
+    if ((numbers && !is_number(*node)) || !may_merge(*node)) continue;
     std::string key = node->type();
     for (const Output& output : node->outputs()) key += fmt::format(" {}", static_cast<int>(output.desc.dtype));
     for (const Input& input : node->inputs()) {
@@ -128,5 +131,10 @@ int64_t merge_equal_nodes(Graph& graph) {
   }
   return changes;
 }
+
+}  // namespace
+
+int64_t merge_equal_numbers(Graph& graph) { return merge(graph, true); }
+int64_t merge_equal_nodes(Graph& graph) { return merge(graph, false); }
 
 }  // namespace updraft::graph

@@ -48,6 +48,7 @@ int64_t fuse_quantized(Graph& graph);
 int64_t make_byte_tables(Graph& graph);
 int64_t fold_batch_norms(Graph& graph);
 int64_t flush_subnormals(Graph& graph);
+int64_t merge_equal_numbers(Graph& graph);
 int64_t merge_equal_nodes(Graph& graph);
 int64_t cancel_casts(Graph& graph);
 int64_t cancel_transposes(Graph& graph);

@@ -12,7 +12,6 @@ constexpr Pass kPasses[] = {
     {"DeadNodeRemovePass", remove_dead_nodes},
     {"CastRemovePass", cancel_casts},
     {"TransposeRemovePass", cancel_transposes},
-    {"CommonSubexpressionEliminationPass", merge_equal_nodes},
     {"MaxPoolPlacesRemovePass", drop_places},
     {"PoolReluGradPass", move_relu_gradients},
     {"FunctionFusionPass", recognise_functions},
@@ -28,8 +27,10 @@ constexpr Pass kPasses[] = {
     {"ConvBatchnormFusionPass", take_batch_norms},
     {"ConvEltwiseFusionPass", fuse_convolutions},
     {"BatchNormEltwiseFusionPass", fuse_training_norms},
+    {"ScalarMergePass", merge_equal_numbers},
     {"AdamUpdateFusionPass", fuse_adam_updates},
     {"MomentumUpdateFusionPass", fuse_momentum_updates},
+    {"CommonSubexpressionEliminationPass", merge_equal_nodes},  // patterns of passes before have a node for each reader
     {"HcomAllReduceFusionPass", fuse_collectives},
     {"SubnormalFlushPass", flush_subnormals},
 };

@@ -8,6 +8,7 @@
 #include "kernels/matmul/packed.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/activation.h"
 #include "kernels/rows/arithmetic.h"
 #include "tensor/view_algebra.h"
 
@@ -73,12 +74,19 @@ struct Product {
   memory::desc b;
 };
 
+/// What follows the sums.
+struct Ending {
+  complex128 alpha, beta;
+  const TensorView* bias;
+  bool relu;
+};
+
 std::shared_ptr<const Product> product_of(const TensorView& a, const TensorView& b, const TensorView& c,
-                                          complex128 alpha, complex128 beta, const TensorView* bias, DType operand,
-                                          bool constant) {
+                                          const Ending& ending, DType operand, bool constant) {
+  const auto& [alpha, beta, bias, relu] = ending;
   onednn::Key key;
   key.add_view(a).add_view(b).add_view(c);
-  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1, constant, operand);
+  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1, relu, constant, operand);
   static auto* cache = new onednn::Cache<Product>;
   return cache->get(key, [&] {
     const memory::desc left = desc_of(a), out = desc_of(c);
@@ -92,6 +100,7 @@ std::shared_ptr<const Product> product_of(const TensorView& a, const TensorView&
     dnnl::post_ops post;
     if (alpha != 1.0) post.append_eltwise(dnnl::algorithm::eltwise_linear, static_cast<float>(alpha.real()), 0.0f);
     if (beta != 0.0) post.append_sum(static_cast<float>(beta.real()));
+    if (relu) post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(post);
     if (bias) {
       memory::dims dims(static_cast<size_t>(c.rank), 1), strides(static_cast<size_t>(c.rank), c.dims[c.rank - 1]);
@@ -122,11 +131,12 @@ ConstantOperand::Form form_of(ConstantOperand& constant, const TensorView& b, co
   });
 }
 
-/// c = alpha * a @ b + bias + beta * c; all share c's batch dimensions; the types are oneDNN's. `right`: b is constant,
-/// of any layout, and taken as `operand`. Without `run` only the constant is prepared.
-void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, complex128 alpha, complex128 beta,
-                const TensorView* bias, DType operand, ConstantOperand* right, bool run) {
-  const auto product = product_of(a, b, c, alpha, beta, bias, operand, right != nullptr);
+/// c = alpha * a @ b + bias + beta * c, or its positive part; all share c's batch dimensions; the types are oneDNN's.
+/// `right`: b is constant, of any layout, and taken as `operand`. Without `run` only the constant is prepared.
+void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, const Ending& ending, DType operand,
+                ConstantOperand* right, bool run) {
+  const auto product = product_of(a, b, c, ending, operand, right != nullptr);
+  const TensorView* const bias = ending.bias;
   const ConstantOperand::Form form = right ? form_of(*right, b, product->b, operand) : nullptr;
   if (!run) return;
   const onednn::Primitive::Argument given[] = {{DNNL_ARG_SRC, a.data},
@@ -150,6 +160,12 @@ void combine(const TensorView& out, const TensorView& product, const MatmulOptio
   }
   scale.set(0, o.beta);
   run_elementwise(elementwise_kernel(ew::add, compute), compute, {product, add}, {out}, scale);
+}
+
+/// The positive part of the result, where no product of a kind takes it along.
+void take_positive(const TensorView& c) {
+  const Compute compute = compute_of(c.dtype);
+  run_elementwise(elementwise_kernel(ew::relu, compute), compute, {c}, {c}, Params{});
 }
 
 /// [n, k], the matrix beside a vector on the left (or on the right).
@@ -397,7 +413,7 @@ bool is_packed(const TensorView& a, const TensorView& b, const TensorView& c, co
 }
 
 packed::Product packed_of(const Operands& p, const MatmulOptions& o) {
-  return {.a = p.a, .b = p.b, .c = p.c, .add = p.add, .alpha = o.alpha.real(), .beta = o.beta.real()};
+  return {.a = p.a, .b = p.b, .c = p.c, .add = p.add, .alpha = o.alpha.real(), .beta = o.beta.real(), .relu = o.relu};
 }
 
 void run_packed(const Operands& p, const MatmulOptions& o, bool run) {
@@ -465,12 +481,18 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
       scale.set(0, o.beta);
       run_elementwise(elementwise_kernel(ew::affine, compute), compute, {add}, {c}, scale);
     }
+    if (o.relu) take_positive(c);
     return;
   }
-  if (compute != Compute::F32) return run_own(a, b, c, o, add);
+  if (compute != Compute::F32) {
+    run_own(a, b, c, o, add);
+    if (o.relu) take_positive(c);
+    return;
+  }
   if (is_vector_product(a, b, c)) {
     // It reads the matrix as it lies: there is nothing to prepare.
     if (run) run_vector(a, b, c, o, add);
+    if (run && o.relu) take_positive(c);
     return;
   }
   if (is_packed(a, b, c, o)) return run_packed(p, o, run);
@@ -495,7 +517,7 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
     return run && !result ? gather_to(to, type, v) : TensorView::contiguous(to, type, v.dims, v.rank);
   });
   if (run && n.beta != 0.0 && n.c.data != add.data) copy_elements(n.c, add);
-  run_onednn(n.a, n.b, n.c, o.alpha, n.beta, n.bias ? &add : nullptr, n.operand, o.right, run);
+  run_onednn(n.a, n.b, n.c, {o.alpha, n.beta, n.bias ? &add : nullptr, o.relu}, n.operand, o.right, run);
   if (run && n.c.data != c.data) copy_elements(c, n.c);
 }
 
@@ -558,7 +580,7 @@ size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const Tens
     return dense;
   });
   const auto product =
-      product_of(n.a, n.b, n.c, o.alpha, n.beta, n.bias ? &p.add : nullptr, n.operand, o.right != nullptr);
+      product_of(n.a, n.b, n.c, {o.alpha, n.beta, n.bias ? &p.add : nullptr, o.relu}, n.operand, o.right != nullptr);
   return bytes + product->primitive.scratch_bytes();
 }
 

@@ -415,6 +415,51 @@ TEST_F(Passes, TransposedProductsThatProductsReadStay) {
   EXPECT_EQ(types(made), (std::vector<std::string>{"MatMulV2", "Transpose", "MatMulV2"}));
 }
 
+TEST_F(Passes, ProductsTakeReluAlong) {
+  for (const bool constant : {false, true})
+    for (const bool biased : {false, true})
+      for (const bool batches : {false, true})
+        for (const int64_t rows : {1, 5, 70}) {
+          const int64_t n = batches ? 3 : 1, depth = 40, columns = 33;
+          Graph graph;
+          Builder b(graph);
+          const auto sizes = [&](int64_t r, int64_t c) { return batches ? Dims{n, r, c} : Dims{r, c}; };
+          const Floats weight = random(static_cast<size_t>(n * depth * columns), 2),
+                       bias = random(static_cast<size_t>(columns), 3),
+                       given = random(static_cast<size_t>(n * rows * depth), 1);
+          const Endpoint x = b.input("x", 0, {DType::Float, sizes(rows, depth)});
+          const Endpoint w = constant ? b.constant("w", {DType::Float, sizes(depth, columns), Tensor::of(weight).data})
+                                      : b.input("w", 1, {DType::Float, sizes(depth, columns)});
+          Endpoint y = b(batches ? "BatchMatMulV2" : "MatMulV2", "product", {x, w});
+          if (biased) y = b("Add", "biased", {y, b.constant("bias", {DType::Float, {columns}, Tensor::of(bias).data})});
+          b.outputs({b("Relu", "relu", {y})});
+          Model source;
+          source.graph = copy(graph);
+          const Model model = compile(source, {});
+          EXPECT_EQ(types(model), (std::vector<std::string>{batches ? "BatchMatMulV2" : "MatMulV2"}));
+          std::vector<std::pair<Dims, Floats>> inputs = {{sizes(rows, depth), given}};
+          if (!constant) inputs.emplace_back(sizes(depth, columns), weight);
+          Doubles want;
+          for (int64_t i = 0; i < n; ++i)
+            for (int64_t r = 0; r < rows; ++r)
+              for (int64_t c = 0; c < columns; ++c) {
+                double sum = biased ? bias[static_cast<size_t>(c)] : 0;
+                for (int64_t k = 0; k < depth; ++k)
+                  sum += double{given[static_cast<size_t>((i * rows + r) * depth + k)]} *
+                         double{weight[static_cast<size_t>((i * depth + k) * columns + c)]};
+                want.push_back(std::max(sum, 0.0));
+              }
+          expect_near(run(model, inputs), want, 1e-5);
+        }
+}
+
+TEST_F(Passes, ProductsThatOthersReadLeaveRelu) {
+  const Endpoint x = build.input("x", 0, {DType::Float, {4, 4}}), y = build.input("y", 1, {DType::Float, {4, 4}});
+  const Endpoint product = build("MatMulV2", "product", {x, y});
+  build.outputs({build("Relu", "relu", {product}), product});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"MatMulV2", "Relu"}));
+}
+
 TEST_F(Passes, WeightsBelowTheNormalRangeBecomeZero) {
   const Endpoint x = build.input("x", 0, {DType::Float, {1, 2}});
   const Endpoint w = constant("w", {2, 3}, {1, 1e-41f, -1e-40f, 2, 1.2e-38f, 3});
