@@ -384,6 +384,7 @@ ROUTING = {
     "RmsNormQuantV3": lambda x, gamma, scale, offset, beta, eps, divide, *others: (
         whole(normal(x, gamma, eps)[0] + beta, 1 / scale if divide else scale, offset), normal(x, gamma, eps)[1]),
     "RotaryPositionEmbeddingV2": lambda x, cos, sin, mode, by: cos * x + sin * (x @ by),
+    "FusedMatmul": lambda x1, x2, bias, x3, kind, *others: (x1 @ x2 + bias) * x3,
     "TransposeBatchMatMul": lambda x1, x2, *others: (x1.transpose(0, 1) @ x2).transpose(0, 1),
     "DynamicBlockQuant": lambda x, *others: (dynamic(x, None)[0], dynamic(x, None)[1][:, None]),
     "MoeGatingTopKSoftmax": gating_softmax, "MoeGatingTopKSoftmaxV2": gating_softmax_v2, "MoeGatingTopK": gating,

@@ -385,6 +385,28 @@ def test_products_with_the_batch_in_the_middle():
     close(got, (x.double().transpose(0, 1) @ w.double()).transpose(0, 1), 5e-3)
 
 
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+def test_products_with_what_follows_them(half):
+    torch.manual_seed(3)
+    x, w, bias, other = torch.randn(2, 33, 48).to(half), torch.randn(48, 17).to(half), torch.randn(17).to(half), torch.randn(2, 33, 17).to(half)
+    product = x.double() @ w.double()
+    wants = {"": product, "relu": product.relu(), "add": product + other.double(), "mul": product * other.double(),
+             "gelu_erf": torch.nn.functional.gelu(product), "gelu_tanh": torch.nn.functional.gelu(product, approximate="tanh")}
+    step = torch.finfo(half).eps
+    for kind, want in wants.items():
+        given = {"x3": other.npu()} if kind in ("add", "mul") else {}
+        close(torch_npu.npu_fused_matmul(x.npu(), w.npu(), fused_op_type=kind, **given), want, step)
+    wide = torch_npu.npu_fused_matmul(x.npu(), w.npu(), bias=bias.npu(), fused_op_type="16cast32")
+    assert wide.dtype == torch.float32
+    close(wide, product + bias.double(), 1e-5)
+    with pytest.raises(RuntimeError, match="x3 is absent, want one"):
+        torch_npu.npu_fused_matmul(x.npu(), w.npu(), fused_op_type="mul")
+    with pytest.raises(RuntimeError, match='fusedOpType is "tanh"'):
+        torch_npu.npu_fused_matmul(x.npu(), w.npu(), fused_op_type="tanh")
+    with pytest.raises(RuntimeError, match="want FLOAT16 or BFLOAT16 with 16cast32"):
+        torch_npu.npu_fused_matmul(x.float().npu(), w.float().npu(), fused_op_type="16cast32")
+
+
 def test_adapters_of_low_rank_in_eager_calls():
     torch.manual_seed(6)
     y, x, at = torch.randn(3, 6), torch.randn(3, 4), torch.tensor([1, -1, 0], dtype=torch.int32)

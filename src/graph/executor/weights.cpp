@@ -22,8 +22,9 @@ constexpr ConstantSource kFile{[](const void* data, size_t bytes) {
 
 /// True where all who read the constant are products and convolutions that take it as their weights.
 bool is_weight(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "Conv2D",        "FusedConv2D",
-                                                "MatMul",      "MatMulV2",      "RequantConv2D", "RequantMatMul"};
+  static constexpr std::string_view kTypes[] = {"BatchMatMul",   "BatchMatMulV2", "Conv2D",
+                                                "FusedConv2D",   "MatMul",        "MatMulV2",
+                                                "RequantConv2D", "RequantMatMul", "FusedMatMul"};
   const std::vector<Use>& uses = node.output().uses;
   return !uses.empty() && std::ranges::all_of(uses, [](const Use& use) {
     return use.index == 1 && std::ranges::find(kTypes, std::string_view(use.node->type())) != std::end(kTypes);

@@ -126,9 +126,10 @@ int64_t widen_products(Graph& graph) {
         desc_of(product->input(1).from).dtype != DType::BFloat16 || product->output().desc.dtype != DType::BFloat16 ||
         cast->output().desc.dtype != DType::Float)
       continue;
-    Node& made = graph.add("WideMatMul", product->name());
+    Node& made = graph.add("FusedMatMul", product->name());
     made.attributes["transpose_x1"] = find_or(product->attributes, flags->first, false);
     made.attributes["transpose_x2"] = find_or(product->attributes, flags->second, false);
+    made.attributes["fused_op_type"] = "16cast32";
     graph.add_input(made, "x1", product->input(0).from);
     graph.add_input(made, "x2", product->input(1).from);
     graph.add_input(made, "bias", input_of(*product, "bias"));

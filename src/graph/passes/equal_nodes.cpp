@@ -19,7 +19,7 @@ namespace {
 const std::unordered_set<std::string_view> kPure = {
     "Abs", "Add", "AddV2", "AvgPoolV2", "BatchMatMul", "BatchMatMulV2", "BroadcastTo", "BroadcastToD", "Cast", "Ceil",
     "ClipByValue", "ClipByValueV2", "Concat", "ConcatD", "ConcatV2", "ConcatV2D", "Conv2D", "Cos", "Div", "Equal",
-    "Erf", "Exp", "Expand", "ExpandD", "ExpandDims", "Fill", "FillD", "Floor", "FloorDiv", "FloorMod", "Gather",
+    "Erf", "Exp", "Expand", "ExpandD", "ExpandDims", "Fill", "FillD", "Floor", "FloorDiv", "FloorMod", "FusedMatMul", "Gather",
     "GatherD", "GatherElements", "GatherNd", "GatherV2", "GatherV2D", "Gelu", "GeluV2", "Greater", "GreaterEqual",
     "LayerNormV3", "LayerNormV4", "Less", "LessEqual", "Log", "LogSoftmaxV2", "LogicalAnd", "LogicalNot", "LogicalOr",
     "MatMul", "MatMulV2", "Maximum", "Minimum", "Mod", "Mul", "Muls", "Neg", "NotEqual", "Pack", "Pad", "PadV3",
@@ -28,7 +28,7 @@ const std::unordered_set<std::string_view> kPure = {
     "ShapeN", "Sigmoid", "Sign", "Sin", "Size", "Slice", "SliceD", "SoftmaxV2", "Split", "SplitD", "SplitV",
     "SplitVD", "Sqrt", "Square", "Squeeze", "SqueezeV2", "SqueezeV3", "StridedSlice", "StridedSliceD",
     "StridedSliceV2", "StridedSliceV3", "Sub", "Swish", "Tanh", "Tile", "TileD", "Transpose", "TransposeD", "Tril",
-    "Triu", "Unpack", "Unsqueeze", "UnsqueezeV2", "UnsqueezeV3", "WideMatMul", "ZerosLike",
+    "Triu", "Unpack", "Unsqueeze", "UnsqueezeV2", "UnsqueezeV3", "ZerosLike",
 };
 // clang-format on
 

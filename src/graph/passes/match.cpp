@@ -53,7 +53,7 @@ std::optional<Dims> order_of(const Node& node) {
 std::optional<ProductFlags> product_flags(const Node& node, bool with_bias) {
   const bool batches = node.type() == "BatchMatMul" || node.type() == "BatchMatMulV2";
   if (!batches && node.type() != "MatMul" && node.type() != "MatMulV2") return {};
-  if (node.inputs().size() < 2 || find_or(node.attributes, "relu", false)) return {};
+  if (node.inputs().size() < 2) return {};
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     const Input& input = node.inputs()[i];
     if (i < 2 ? !input.from : input.from && !(with_bias && input.name == "bias")) return {};

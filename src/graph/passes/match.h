@@ -24,7 +24,7 @@ std::optional<Dims> order_of(const Node& node);
 struct ProductFlags {
   const char *first, *second;
 };
-/// Nothing for nodes that are no product of two tensors, for those with more operands but maybe a bias, and with Relu.
+/// Nothing for nodes that are no product of two tensors, and for those with more operands but maybe a bias.
 std::optional<ProductFlags> product_flags(const Node& node, bool with_bias = false);
 /// The nodes that a node stands for: those of its attribute OriginOp, or itself.
 std::vector<std::string> origins_of(const Node& node);

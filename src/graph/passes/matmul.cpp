@@ -1,4 +1,6 @@
 // A product takes the row that is added to it along, and Relu behind it.
+#include <unordered_set>
+
 #include "graph/passes/match.h"
 #include "graph/passes/pass.h"
 
@@ -8,30 +10,6 @@ namespace {
 bool is_row(const TensorDesc& desc, const TensorDesc& product) {
   return desc.dims.size() == 1 && product.rank_known() && product.dims.size() >= 2 && desc.dtype == product.dtype &&
          desc.dims[0] > 0 && desc.dims[0] == product.dims.back();
-}
-
-/// Relu behind a product, or behind its bias.
-int64_t take_relu(Graph& graph) {
-  int64_t changes = 0;
-  for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
-    Node& relu = **it++;
-    if (relu.type() != "Relu" || relu.inputs().size() != 1 || !relu.input(0).from || !relu.control_inputs().empty())
-      continue;
-    Node& product = *relu.input(0).from.node;
-    if ((product.type() != "MatMulV2" && product.type() != "BatchMatMulV2") || only_reader(product) != &relu ||
-        !is_floating(product.output().desc.dtype) || find_or(product.attributes, "relu", false))
-      continue;
-    std::vector<std::string> origins = origins_of(product);
-    origins.push_back(relu.name());
-    product.attributes["relu"] = true;
-    product.attributes["PassName"] = "MatMulBiasAddFusionPass";
-    product.attributes["OriginOp"] = std::move(origins);
-    graph.replace(relu.out(), product.out());
-    graph.move_controls(relu, product);
-    graph.remove(relu);
-    ++changes;
-  }
-  return changes;
 }
 
 }  // namespace
@@ -51,7 +29,6 @@ int64_t fuse_products(Graph& graph) {
       if (!batched && product.type() != "MatMulV2") continue;
       const int bias = product.find_input("bias");
       if ((bias >= 0 && product.input(bias).from) || product.output().uses.size() != 1 ||
-          find_or(product.attributes, "relu", false) ||
           !is_row(other.node->output(other.index).desc, product.output().desc))
         continue;
       if (bias >= 0) graph.connect(product, bias, other);
@@ -65,7 +42,34 @@ int64_t fuse_products(Graph& graph) {
       break;
     }
   }
-  return changes + take_relu(graph);
+  return changes;
+}
+
+int64_t take_relu(Graph& graph) {
+  int64_t changes = 0;
+  std::unordered_set<const Node*> gone;
+  for (Node* product : graph.in_order()) {
+    if (gone.contains(product) || (product->type() != "MatMulV2" && product->type() != "BatchMatMulV2")) continue;
+    const auto flags = product_flags(*product, true);
+    Node* relu = flags ? only_reader(*product, "Relu") : nullptr;
+    if (!relu || !is_floating(product->output().desc.dtype) || !product->control_inputs().empty()) continue;
+    Node& made = graph.add("FusedMatMul", relu->name());
+    made.attributes["transpose_x1"] = find_or(product->attributes, flags->first, false);
+    made.attributes["transpose_x2"] = find_or(product->attributes, flags->second, false);
+    graph.add_input(made, "x1", product->input(0).from);
+    graph.add_input(made, "x2", product->input(1).from);
+    made.attributes["fused_op_type"] = "relu";
+    graph.add_input(made, "bias", input_of(*product, "bias"));
+    graph.add_output(made, "y", relu->output().desc);
+    std::vector<std::string> origins = origins_of(*product);
+    origins.push_back(relu->name());
+    Node* const both[] = {product, relu};
+    const auto removed = take_place(graph, made, both, "MatMulReluFusionPass");
+    made.attributes["OriginOp"] = std::move(origins);
+    gone.insert(removed.begin(), removed.end());
+    ++changes;
+  }
+  return changes;
 }
 
 }  // namespace updraft::graph

@@ -37,6 +37,7 @@ int64_t take_batch_norms(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
 int64_t fuse_training_norms(Graph& graph);
 int64_t fuse_products(Graph& graph);
+int64_t take_relu(Graph& graph);
 int64_t swap_transposed_products(Graph& graph);
 int64_t cast_behind_transposes(Graph& graph);
 int64_t widen_products(Graph& graph);

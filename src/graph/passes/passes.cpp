@@ -27,6 +27,7 @@ constexpr Pass kPasses[] = {
     {"ConvBatchnormFusionPass", take_batch_norms},
     {"ConvEltwiseFusionPass", fuse_convolutions},
     {"BatchNormEltwiseFusionPass", fuse_training_norms},
+    {"MatMulReluFusionPass", take_relu},
     {"ScalarMergePass", merge_equal_numbers},
     {"AdamUpdateFusionPass", fuse_adam_updates},
     {"MomentumUpdateFusionPass", fuse_momentum_updates},

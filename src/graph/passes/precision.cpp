@@ -20,16 +20,17 @@ bool is_real(DType type) { return type == DType::Float || type == DType::Float16
 
 /// Types whose tensors say how, and are not what is computed with; their numbers would lose their meaning.
 bool keeps_type(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"Cast",   "CastLike", "Bitcast",           "Range",     "LinSpace",
-                                                "OneHot", "OneHotD",  "NonMaxSuppression", "Bucketize", "WideMatMul"};
+  static constexpr std::string_view kTypes[] = {"Cast",   "CastLike", "Bitcast",           "Range",    "LinSpace",
+                                                "OneHot", "OneHotD",  "NonMaxSuppression", "Bucketize"};
   static constexpr std::string_view kBegins[] = {
       "NonMaxSuppression", "Ascend", "Random", "Stateless", "Apply", "Quant", "Dequant"};
   return std::ranges::count(kTypes, std::string_view(node.type())) ||
          std::ranges::any_of(kBegins, [&](std::string_view b) { return node.type().starts_with(b); });
 }
 
-/// A convolution that took something along is one for the lists still.
+/// A convolution, or a product, that took something along is one for the lists still.
 std::string_view name_in_lists(const Node& node) {
+  if (node.type() == "FusedMatMul") return "MatMulV2";
   return node.type() == "FusedConv2D" ? "Conv2D" : std::string_view(node.type());
 }
 
@@ -360,6 +361,7 @@ bool is_cube(const std::string& type) {
                                                 "TransposeBatchMatMul",
                                                 "FusedAttention",
                                                 "FusedConv2D",
+                                                "FusedMatMul",
                                                 "FullyConnection",
                                                 "DynamicRNN",
                                                 "DynamicRNNV2",

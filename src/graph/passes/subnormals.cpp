@@ -13,8 +13,9 @@ namespace updraft::graph {
 namespace {
 
 bool multiplies(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "Conv2D", "Conv2DTranspose", "Conv3D",
-                                                "FusedConv2D", "GEMM",          "MatMul", "MatMulV2"};
+  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "Conv2D", "Conv2DTranspose",
+                                                "Conv3D",      "FusedConv2D",   "GEMM",   "MatMul",
+                                                "MatMulV2",    "FusedMatMul"};
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 

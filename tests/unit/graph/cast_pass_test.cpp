@@ -102,7 +102,7 @@ TEST_F(CastPasses, ProductsOfBf16GiveFloat) {
       Model source;
       source.graph = copy(graph);
       const Model model = compile(source, {});
-      EXPECT_EQ(types(model), (Names{"Cast", "Cast", "WideMatMul"}));
+      EXPECT_EQ(types(model), (Names{"Cast", "Cast", "FusedMatMul"}));
       Floats a = random(static_cast<size_t>(count_of(left)), 1), c = random(static_cast<size_t>(count_of(right)), 2);
       for (Floats* v : {&a, &c})
         for (float& f : *v) f = bfloat16_to_float(float_to_bfloat16(f));

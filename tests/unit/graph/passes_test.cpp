@@ -436,7 +436,7 @@ TEST_F(Passes, ProductsTakeReluAlong) {
           Model source;
           source.graph = copy(graph);
           const Model model = compile(source, {});
-          EXPECT_EQ(types(model), (std::vector<std::string>{batches ? "BatchMatMulV2" : "MatMulV2"}));
+          EXPECT_EQ(types(model), (std::vector<std::string>{"FusedMatMul"}));
           std::vector<std::pair<Dims, Floats>> inputs = {{sizes(rows, depth), given}};
           if (!constant) inputs.emplace_back(sizes(depth, columns), weight);
           Doubles want;

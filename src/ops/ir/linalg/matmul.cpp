@@ -7,17 +7,9 @@ namespace {
 
 constexpr int kKeepType = 0;  // cubeMathType
 
-/// `relu`: its positive part, as passes/matmul.cpp asks for it.
-void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, bool turn2, const Out& y,
-             bool relu = false) {
+void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, bool turn2, const Out& y) {
   const TensorView a = ir::turned(op, "x1", *x1, turn1), b = ir::turned(op, "x2", *x2, turn2);
   const ViewOf right(b, *x2.handle);
-  if (relu) {
-    op.require(is_floating(a.dtype), "x1 is {}, want a floating type with relu", describe(*x1));
-    check_product(op, a, b, *y);
-    const TensorView add = bias ? bias->expand_as(*y) : *y;
-    return plan_product(op, a, b, *y, {.beta = bias ? 1 : 0, .add = &add, .relu = true, .right = right.constant});
-  }
   if (a.dtype == DType::Int8 && b.dtype == DType::Int8 && !bias) {  // products of bytes are INT32
     Temp wide_a(DType::Int32), wide_b(DType::Int32), wide(DType::Int32);
     call(op, "aclnnCast", a, DType::Int32, wide_a);
@@ -69,28 +61,23 @@ IR_OP(MatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (Out, y), (Bool, t
   product(op, x1, x2, bias, transpose_x1, transpose_x2, y);
 }
 IR_OP(MatMulV2, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, offset_w), (Out, y),
-      (Bool, transpose_x1, false), (Bool, transpose_x2, false), (Int, offset_x, 0), (Bool, relu, false)) {
+      (Bool, transpose_x1, false), (Bool, transpose_x2, false), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
-  product(op, x1, x2, bias, transpose_x1, transpose_x2, y, relu);
+  product(op, x1, x2, bias, transpose_x1, transpose_x2, y);
 }
 IR_OP(BatchMatMul, aclnnMatmul, (In, x1), (In, x2), (Out, y), (Bool, adj_x1, false), (Bool, adj_x2, false)) {
   product(op, x1, x2, {}, adj_x1, adj_x2, y);
 }
 IR_OP(BatchMatMulV2, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, offset_w), (Out, y), (Bool, adj_x1, false),
-      (Bool, adj_x2, false), (Int, offset_x, 0), (Bool, relu, false)) {
+      (Bool, adj_x2, false), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
-  product(op, x1, x2, bias, adj_x1, adj_x2, y, relu);
+  product(op, x1, x2, bias, adj_x1, adj_x2, y);
 }
-// A type of our own: graphs get it from passes/casts.cpp.
-ABOUT(WideMatMul, Cube, "y = x1 @ x2 + bias of bf16 in float, which is not rounded to bf16 first",
-      "bf16 的矩阵乘 y = x1 @ x2 + bias，结果为 float，不先舍入为 bf16")
-IR_OP(WideMatMul, WideMatMul, (In, x1), (In, x2), (OptIn, bias), (Out, y), (Bool, transpose_x1, false),
-      (Bool, transpose_x2, false)) {
-  op.require(x1->dtype == DType::BFloat16 && x2->dtype == DType::BFloat16, "x1 is {} and x2 is {}, want BFLOAT16",
-             describe(*x1), describe(*x2));
-  check_product(op, ir::turned(op, "x1", *x1, transpose_x1), ir::turned(op, "x2", *x2, transpose_x2), *y, DType::Float);
-  op.require(y->dtype == DType::Float, "y is {}, want FLOAT", describe(*y));
-  product(op, x1, x2, bias, transpose_x1, transpose_x2, y);
+IR_OP(FusedMatMul, aclnnFusedMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, x3), (Out, y),
+      (Bool, transpose_x1, false), (Bool, transpose_x2, false), (Bool, enable_hf32, false), (Text, fused_op_type, "")) {
+  (void)enable_hf32;  // less exact products are allowed, none is wanted
+  call(op, "aclnnFusedMatmul", ir::turned(op, "x1", *x1, transpose_x1),
+       ViewOf(ir::turned(op, "x2", *x2, transpose_x2), *x2.handle), bias, x3, fused_op_type, kKeepType, y);
 }
 IR_OP(GEMM, aclnnAddmm, (In, a), (In, b), (In, c), (In, alpha), (In, beta), (Out, y), (Bool, transpose_a, false),
       (Bool, transpose_b, false)) {
