@@ -224,22 +224,6 @@ case("Cummin", x, want=lambda v: [v.cummin(1).values, v.cummin(1).indices.int()]
 case("MatMul", x, r(4, 2), None, want=lambda a, b, c: a @ b)
 case("MatMul", x.T.contiguous(), r(2, 4), r(2), want=lambda a, b, c: a.T @ b.T + c, transpose_x1=True, transpose_x2=True)
 case("MatMulV2", x, r(4, 2), r(2), None, want=lambda a, b, c, d: a @ b + c)
-case("FusedMatMul", x, r(4, 2), r(2), None, want=lambda a, b, c, d: F.relu(a @ b + c), fused_op_type="relu")
-case("FusedMatMul", x, r(2, 4), None, None, want=lambda a, b, c, d: F.relu(a @ b.mT), transpose_x2=True, fused_op_type="relu")
-case("FusedMatMul", rows.double(), r(2, 4, 5).double(), r(5).double(), None, want=lambda a, b, c, d: F.relu(a @ b + c), fused_op_type="relu")
-case("FusedMatMul", rows, r(2, 4, 5), r(5), None, want=lambda a, b, c, d: a @ b + c)
-case("FusedMatMul", rows, r(4, 5), None, r(2, 3, 5), want=lambda a, b, c, d: a @ b + d, fused_op_type="add")
-case("FusedMatMul", rows, r(4, 5), r(5), r(2, 3, 5), want=lambda a, b, c, d: a @ b + c + d, fused_op_type="add")
-case("FusedMatMul", rows.half(), r(4, 5).half(), r(5).half(), r(2, 3, 5).half(), want=lambda a, b, c, d: (a.double() @ b.double() + c.double()) * d.double(),
-     fused_op_type="mul", tolerance=2e-3)
-case("FusedMatMul", x, r(4, 2), r(2), None, want=lambda a, b, c, d: F.gelu(a @ b + c), fused_op_type="gelu_erf")
-case("FusedMatMul", x, r(4, 2), None, None, want=lambda a, b, c, d: F.gelu(a @ b, approximate="tanh"), fused_op_type="gelu_tanh")
-case("FusedMatMul", x.bfloat16(), r(4, 2).bfloat16(), r(2).bfloat16(), None, want=lambda a, b, c, d: a.double() @ b.double() + c.double(),
-     fused_op_type="16cast32", tolerance=1e-6)
-case("FusedMatMul", rows.half(), r(5, 4).half(), None, None, want=lambda a, b, c, d: a.double() @ b.double().mT, transpose_x2=True,
-     fused_op_type="16cast32", tolerance=1e-6)
-case("FusedMatMul", r(40, 9).bfloat16(), r(40, 7).bfloat16(), None, None, want=lambda a, b, c, d: a.double().mT @ b.double(), transpose_x1=True,
-     fused_op_type="16cast32", tolerance=1e-5)
 case("BatchMatMul", rows, r(2, 5, 4), want=lambda a, b: a @ b.mT, adj_x2=True)
 case("BatchMatMulV2", rows, r(2, 4, 5), r(5), None, want=lambda a, b, c, d: a @ b + c)
 case("GEMM", x, r(4, 2), r(3, 2), torch.tensor([2.0]), torch.tensor([0.5]), want=lambda a, b, c, p, q: 2 * a @ b + 0.5 * c)

@@ -28,8 +28,7 @@ bool reads_transposed(const Node& node, size_t input) {
     const Endpoint from = node.input(0).from;
     return input == 0 && from.node->output(from.index).uses.size() == 1;
   }
-  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "FusedMatMul",
-                                                "MatMul",      "MatMulV2",      "WideMatMul"};
+  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "FusedMatMul", "MatMul", "MatMulV2"};
   return input < 2 && std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 

@@ -12,6 +12,7 @@ def to_byte(v, zero):
 
 def add_cases(case, r, whole, image, kernel, by, conv, fused):
     """`conv` is the convolution with the attributes `fused`."""
+    products(case, r)
     case("FusedConv2D", image, kernel, r(3), by.float(), None, want=lambda v, w, b, o, f: (conv(v, w) + b[:, None, None] + o).relu(), relu=True, **fused)
     case("FusedConv2D", image, kernel, None, by.float(), None, want=lambda v, w, b, o, f: conv(v, w) + o, **fused)
     case("FusedConv2D", image, r(4, 1, 3, 3), r(4), None, None, strides=[1, 1, 1, 1], pads=[1, 1, 1, 1], groups=4, relu=True,
@@ -57,3 +58,23 @@ def add_cases(case, r, whole, image, kernel, by, conv, fused):
                  torch.tensor(9, dtype=torch.uint8)))
     case("RequantMatMul", bytes_, whole(5, 4, dtype=torch.int8), r(5, low=0.02, high=0.1), r(5), x_zero=117, transpose_x2=True,
          want=lambda a, b, s, c: (a.float() - 117) @ b.float().T * s + c)
+
+
+def products(case, r):
+    x, rows = r(3, 4), r(2, 3, 4)
+    case("FusedMatMul", x, r(4, 2), r(2), None, want=lambda a, b, c, d: F.relu(a @ b + c), fused_op_type="relu")
+    case("FusedMatMul", x, r(2, 4), None, None, want=lambda a, b, c, d: F.relu(a @ b.mT), transpose_x2=True, fused_op_type="relu")
+    case("FusedMatMul", rows.double(), r(2, 4, 5).double(), r(5).double(), None, want=lambda a, b, c, d: F.relu(a @ b + c), fused_op_type="relu")
+    case("FusedMatMul", rows, r(2, 4, 5), r(5), None, want=lambda a, b, c, d: a @ b + c)
+    case("FusedMatMul", rows, r(4, 5), None, r(2, 3, 5), want=lambda a, b, c, d: a @ b + d, fused_op_type="add")
+    case("FusedMatMul", rows, r(4, 5), r(5), r(2, 3, 5), want=lambda a, b, c, d: a @ b + c + d, fused_op_type="add")
+    case("FusedMatMul", rows.half(), r(4, 5).half(), r(5).half(), r(2, 3, 5).half(), want=lambda a, b, c, d: (a.double() @ b.double() + c.double()) * d.double(),
+         fused_op_type="mul", tolerance=2e-3)
+    case("FusedMatMul", x, r(4, 2), r(2), None, want=lambda a, b, c, d: F.gelu(a @ b + c), fused_op_type="gelu_erf")
+    case("FusedMatMul", x, r(4, 2), None, None, want=lambda a, b, c, d: F.gelu(a @ b, approximate="tanh"), fused_op_type="gelu_tanh")
+    case("FusedMatMul", x.bfloat16(), r(4, 2).bfloat16(), r(2).bfloat16(), None, want=lambda a, b, c, d: a.double() @ b.double() + c.double(),
+         fused_op_type="16cast32", tolerance=1e-6)
+    case("FusedMatMul", rows.half(), r(5, 4).half(), None, None, want=lambda a, b, c, d: a.double() @ b.double().mT, transpose_x2=True,
+         fused_op_type="16cast32", tolerance=1e-6)
+    case("FusedMatMul", r(40, 9).bfloat16(), r(40, 7).bfloat16(), None, None, want=lambda a, b, c, d: a.double().mT @ b.double(), transpose_x1=True,
+         fused_op_type="16cast32", tolerance=1e-5)
