@@ -85,7 +85,7 @@ void plan_fused(Op& op, const In& x1, const In& x2, const OptIn& bias, const Opt
 
 SAMPLE(aclnnFusedMatmul, "x1=f32[4,M] x2=f32[M,5] bias=f32[5] x3=f32[4,5] fusedOpType=mul cubeMathType=0 y=f32[4,5]")
 ABOUT(aclnnFusedMatmul, Cube,
-      "y = x1 @ x2 + bias with what fusedOpType says: add or mul of x3, relu, gelu, or halves to float (16cast32)",
+      "y = x1 @ x2 + bias, then as fusedOpType says: add or mul of x3, relu, gelu, or halves to float",
       "y = x1 @ x2 + bias，并按 fusedOpType 融合 x3 的加或乘、relu、gelu，或 16 位输入输出 float")
 ACLNN(aclnnFusedMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, x3), (Text, fusedOpType), (Int8, cubeMathType),
       (Out, y)) {
