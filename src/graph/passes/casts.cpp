@@ -126,27 +126,16 @@ int64_t widen_products(Graph& graph) {
         desc_of(product->input(1).from).dtype != DType::BFloat16 || product->output().desc.dtype != DType::BFloat16 ||
         cast->output().desc.dtype != DType::Float)
       continue;
-    Node& made = graph.add("FusedMatMul", product->name());
-    made.attributes["transpose_x1"] = find_or(product->attributes, flags->first, false);
-    made.attributes["transpose_x2"] = find_or(product->attributes, flags->second, false);
-    made.attributes["fused_op_type"] = "16cast32";
-    graph.add_input(made, "x1", product->input(0).from);
-    graph.add_input(made, "x2", product->input(1).from);
-    graph.add_input(made, "bias", input_of(*product, "bias"));
-    graph.add_output(made, "y", product->output().desc);
-    const Endpoint result = cast->input(0).from;
-    for (Node* node = only_reader(*product); node != cast; node = only_reader(*node))
-      node->output_desc().dtype = DType::Float;
-    made.output_desc().dtype = DType::Float;
-    made.attributes["OriginOp"] = std::vector<std::string>{product->name(), cast->name()};
-    made.attributes["PassName"] = "MatMulCastFusionPass";
-    graph.replace(cast->out(), result.node == product ? made.out() : result);
-    graph.replace(product->out(), made.out());
-    for (Node* node : {cast, product}) {
-      graph.move_controls(*node, made);
-      gone.insert(node);
-      graph.remove(*node);
-    }
+    std::vector<std::string> origins = origins_of(*product);
+    origins.push_back(cast->name());
+    for (Node* node = product; node != cast; node = only_reader(*node)) node->output_desc().dtype = DType::Float;
+    make_fused(graph, *product, *flags, "16cast32");
+    product->attributes["PassName"] = "MatMulCastFusionPass";
+    product->attributes["OriginOp"] = std::move(origins);
+    graph.replace(cast->out(), cast->input(0).from);
+    graph.move_controls(*cast, *product);
+    gone.insert(cast);
+    graph.remove(*cast);
     ++changes;
   }
   return changes;

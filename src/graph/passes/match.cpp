@@ -61,6 +61,18 @@ std::optional<ProductFlags> product_flags(const Node& node, bool with_bias) {
   return batches ? ProductFlags{"adj_x1", "adj_x2"} : ProductFlags{"transpose_x1", "transpose_x2"};
 }
 
+void make_fused(Graph& graph, Node& product, const ProductFlags& flags, const char* kind) {
+  const bool turned[] = {find_or(product.attributes, flags.first, false),
+                         find_or(product.attributes, flags.second, false)};
+  for (const char* name : {flags.first, flags.second, "offset_x"}) product.attributes.erase(name);
+  product.attributes["transpose_x1"] = turned[0];
+  product.attributes["transpose_x2"] = turned[1];
+  product.attributes["fused_op_type"] = kind;
+  for (int i = static_cast<int>(product.inputs().size()); i-- > 2;)
+    if (product.input(i).name != "bias") graph.remove_input(product, i);
+  graph.set_type(product, "FusedMatMul");
+}
+
 std::vector<std::string> origins_of(const Node& node) {
   return find_or(node.attributes, "OriginOp", std::vector<std::string>{node.name()});
 }

@@ -26,6 +26,8 @@ struct ProductFlags {
 };
 /// Nothing for nodes that are no product of two tensors, and for those with more operands but maybe a bias.
 std::optional<ProductFlags> product_flags(const Node& node, bool with_bias = false);
+/// The product becomes FusedMatMul of that kind (fused_op_type), and keeps its name.
+void make_fused(Graph& graph, Node& product, const ProductFlags& flags, const char* kind);
 /// The nodes that a node stands for: those of its attribute OriginOp, or itself.
 std::vector<std::string> origins_of(const Node& node);
 /// True where somebody writes the tensor's memory: it is not later what it is now.

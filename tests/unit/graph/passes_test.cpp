@@ -436,7 +436,13 @@ TEST_F(Passes, ProductsTakeReluAlong) {
           Model source;
           source.graph = copy(graph);
           const Model model = compile(source, {});
-          EXPECT_EQ(types(model), (std::vector<std::string>{"FusedMatMul"}));
+          const char* const type = batches ? "BatchMatMulV2" : "MatMulV2";
+          if (constant) {
+            EXPECT_EQ(types(model), (std::vector<std::string>{"FusedMatMul"}));
+            EXPECT_TRUE(model.graph->find("product"));
+          } else if (!biased) {
+            EXPECT_EQ(types(model), (std::vector<std::string>{type, "Relu"}));
+          }
           std::vector<std::pair<Dims, Floats>> inputs = {{sizes(rows, depth), given}};
           if (!constant) inputs.emplace_back(sizes(depth, columns), weight);
           Doubles want;
