@@ -126,16 +126,9 @@ int64_t widen_products(Graph& graph) {
         desc_of(product->input(1).from).dtype != DType::BFloat16 || product->output().desc.dtype != DType::BFloat16 ||
         cast->output().desc.dtype != DType::Float)
       continue;
-    std::vector<std::string> origins = origins_of(*product);
-    origins.push_back(cast->name());
     for (Node* node = product; node != cast; node = only_reader(*node)) node->output_desc().dtype = DType::Float;
-    make_fused(graph, *product, *flags, "16cast32");
-    product->attributes["PassName"] = "MatMulCastFusionPass";
-    product->attributes["OriginOp"] = std::move(origins);
-    graph.replace(cast->out(), cast->input(0).from);
-    graph.move_controls(*cast, *product);
     gone.insert(cast);
-    graph.remove(*cast);
+    take_along(graph, *product, *flags, "16cast32", *cast, "MatMulCastFusionPass");
     ++changes;
   }
   return changes;

@@ -61,7 +61,10 @@ std::optional<ProductFlags> product_flags(const Node& node, bool with_bias) {
   return batches ? ProductFlags{"adj_x1", "adj_x2"} : ProductFlags{"transpose_x1", "transpose_x2"};
 }
 
-void make_fused(Graph& graph, Node& product, const ProductFlags& flags, const char* kind) {
+void take_along(Graph& graph, Node& product, const ProductFlags& flags, const char* kind, Node& last,
+                const char* pass) {
+  std::vector<std::string> origins = origins_of(product);
+  origins.push_back(last.name());
   const bool turned[] = {find_or(product.attributes, flags.first, false),
                          find_or(product.attributes, flags.second, false)};
   for (const char* name : {flags.first, flags.second, "offset_x"}) product.attributes.erase(name);
@@ -71,6 +74,11 @@ void make_fused(Graph& graph, Node& product, const ProductFlags& flags, const ch
   for (int i = static_cast<int>(product.inputs().size()); i-- > 2;)
     if (product.input(i).name != "bias") graph.remove_input(product, i);
   graph.set_type(product, "FusedMatMul");
+  product.attributes["PassName"] = pass;
+  product.attributes["OriginOp"] = std::move(origins);
+  graph.replace(last.out(), last.input(0).from);
+  graph.move_controls(last, product);
+  graph.remove(last);
 }
 
 std::vector<std::string> origins_of(const Node& node) {

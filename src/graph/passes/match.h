@@ -26,8 +26,9 @@ struct ProductFlags {
 };
 /// Nothing for nodes that are no product of two tensors, and for those with more operands but maybe a bias.
 std::optional<ProductFlags> product_flags(const Node& node, bool with_bias = false);
-/// The product becomes FusedMatMul of that kind (fused_op_type), and keeps its name.
-void make_fused(Graph& graph, Node& product, const ProductFlags& flags, const char* kind);
+/// The product becomes FusedMatMul of that kind (fused_op_type), keeps its name and takes the place of `last`, which
+/// alone reads it, maybe behind reshapes. `last` is no node any more.
+void take_along(Graph& graph, Node& product, const ProductFlags& flags, const char* kind, Node& last, const char* pass);
 /// The nodes that a node stands for: those of its attribute OriginOp, or itself.
 std::vector<std::string> origins_of(const Node& node);
 /// True where somebody writes the tensor's memory: it is not later what it is now.

@@ -55,15 +55,8 @@ int64_t take_relu(Graph& graph) {
     if (!relu || !is_floating(product->output().desc.dtype) || !product->control_inputs().empty()) continue;
     // Who trains looks at layers by their names: dumps and traces have both there.
     if (!constant_at(product->input(1).from)) continue;
-    std::vector<std::string> origins = origins_of(*product);
-    origins.push_back(relu->name());
-    make_fused(graph, *product, *flags, "relu");
-    product->attributes["PassName"] = "MatMulReluFusionPass";
-    product->attributes["OriginOp"] = std::move(origins);
-    graph.replace(relu->out(), product->out());
-    graph.move_controls(*relu, *product);
     gone.insert(relu);
-    graph.remove(*relu);
+    take_along(graph, *product, *flags, "relu", *relu, "MatMulReluFusionPass");
     ++changes;
   }
   return changes;

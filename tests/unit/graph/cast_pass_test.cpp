@@ -10,14 +10,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct CastPasses : Passes {
-  Endpoint cast(const std::string& name, Endpoint from, DType to) {
-    return build("Cast", name, {from}, {{"dst_type", static_cast<int64_t>(to)}});
-  }
-  Endpoint transposed(const std::string& name, Endpoint from, Ints order) {
-    return build("Transpose", name, {from, build.constant(name + "_order", Tensor::of(order))});
-  }
-};
+struct CastPasses : Passes {};
 
 Names steps_of(const Model& model, const std::vector<Known>& sizes) {
   const auto program = plan(*model.graph, sizes);

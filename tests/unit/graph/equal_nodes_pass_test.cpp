@@ -7,14 +7,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct EqualNodes : Passes {
-  Endpoint cast(const std::string& name, Endpoint from, DType to) {
-    return build("Cast", name, {from}, {{"dst_type", static_cast<int64_t>(to)}});
-  }
-  Endpoint transposed(const std::string& name, Endpoint from, Ints order) {
-    return build("Transpose", name, {from, build.constant(name + "_order", Tensor::of(order))});
-  }
-};
+struct EqualNodes : Passes {};
 
 TEST_F(EqualNodes, AreOne) {
   const Endpoint x = build.input("x", 0, {DType::Float, {3, 5}});

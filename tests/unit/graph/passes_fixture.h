@@ -40,6 +40,12 @@ struct Passes : testing::Test {
   Endpoint number(double value) {
     return build.constant("c" + std::to_string(constants_++), Tensor::of(static_cast<float>(value)));
   }
+  Endpoint cast(const std::string& name, Endpoint from, DType to) {
+    return build("Cast", name, {from}, {{"dst_type", static_cast<int64_t>(to)}});
+  }
+  Endpoint transposed(const std::string& name, Endpoint from, Ints order) {
+    return build("Transpose", name, {from, build.constant(name + "_order", Tensor::of(order))});
+  }
   Model compiled(const OptionTexts& options = {}) {
     Model model;
     model.graph = copy(g);
