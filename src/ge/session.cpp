@@ -455,7 +455,7 @@ void SessionImpl::run_once(uint32_t id, const std::shared_ptr<Compiled>& graph, 
   std::unique_lock<std::mutex> turn = memory.turn();
   execution->arena = graph->arena;
   if (memory.shared() && execution->program)
-    execution->arena = memory.block(execution->program->arena_bytes, model.device(), stream);
+    execution->arena = memory.block(execution->program->most_bytes(), model.device(), stream);
   for (size_t i = 0; known && i < outputs.size(); ++i) {
     const ir::Known& k = (*known)[i];
     const size_t bytes = static_cast<size_t>(ir::count_of(*k.dims)) * updraft::size_of(k.dtype);

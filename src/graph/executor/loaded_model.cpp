@@ -194,9 +194,10 @@ bool LoadedModel::may_run_beside(const Execution& execution) const {
 struct PartsInFlight {
   std::shared_ptr<LoadedModel> model;
   std::shared_ptr<Execution> execution;
+  std::shared_ptr<const Program> program;  ///< the execution's, or the one with each step once
   std::unique_ptr<Run> run;
   uint64_t number = 0;  ///< of the execution
-  ~PartsInFlight() { model->keep_run(execution->program, std::move(run)); }
+  ~PartsInFlight() { model->keep_run(program, std::move(run)); }
 };
 
 namespace {
@@ -232,38 +233,39 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
         "model {} has collectives, and values that are computed decide shapes or branches: take the collectives "
         "out of that graph",
         id_);
-  const Program& program = *execution->program;
   give_addresses(*execution);
   auto parts = std::make_shared<PartsInFlight>();
   parts->model = shared_from_this();
   parts->execution = execution;
+  parts->program = wants_whole(*execution->program) ? execution->program->whole : execution->program;
+  const Program& program = *parts->program;
   parts->number = executions_.fetch_add(1, std::memory_order_relaxed);
   {
     const OwnScratch own;
-    parts->run = take_run(execution->program);
+    parts->run = take_run(parts->program);
     parts->run->use_arena(execution->arena);
   }
   parts->run->begin(execution->reads, execution->writes);
   size_t first = 0;
   bool waits_for_ranks = false;
-  for (size_t s = 0; s <= program.steps.size(); ++s) {
-    const Step* step = s < program.steps.size() ? &program.steps[s] : nullptr;
+  for (size_t time = 0; time <= program.times(); ++time) {
+    const Step* step = time < program.times() ? &program.steps[program.step_at(time)] : nullptr;
     const bool collective = step && step->node && is_collective(*step->node);
     if (step && !collective) continue;
     // the last one holds the memory until what stands before it has run, where that is a collective, too
-    if (s > first || (!step && waits_for_ranks)) stream.submit(new PartTask(parts, first, s));
+    if (time > first || (!step && waits_for_ranks)) stream.submit(new PartTask(parts, first, time));
     if (!collective) continue;
     try {
       if (is_of_the_door(*step->node))
         collective_door()(*step->node, parts->run->tensors(step->inputs), parts->run->tensors(step->outputs), stream);
-      else parts->run->start_between_ranks(s, stream);
+      else parts->run->start_between_ranks(program.step_at(time), stream);
     } catch (...) {
       // the client may free its memory once it hears of the failure: the part before has to be over by then
       if (!waits_for_ranks) stream.synchronize();
       throw;
     }
     waits_for_ranks = true;
-    first = s + 1;
+    first = time + 1;
   }
 }
 

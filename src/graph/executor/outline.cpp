@@ -33,7 +33,7 @@ void plan_gears(const Graph& graph, Gears gears, const std::vector<size_t>& late
       continue;
     }
     outputs = descriptions(program->outputs);
-    made.work_bytes = std::max(made.work_bytes, program->arena_bytes);
+    made.work_bytes = std::max(made.work_bytes, program->most_bytes());
     made.programs.push_back({shapes, std::make_shared<Program>(std::move(*program))});
   }
 }
@@ -51,7 +51,7 @@ Outline outline(const Graph& graph, const std::vector<size_t>& late) {
     if (auto program = plan(graph, sizes_of(made.inputs, only.dims), late)) {
       only.program = std::make_shared<Program>(std::move(*program));
       made.is_static = true;
-      made.work_bytes = only.program->arena_bytes;
+      made.work_bytes = only.program->most_bytes();
       made.outputs = descriptions(only.program->outputs);
     }
     made.programs.push_back(std::move(only));

@@ -42,6 +42,10 @@ Dims channels_last_strides(const Dims& dims) {
 
 }  // namespace
 
+bool wants_whole(const Program& program) {
+  return program.whole && (watched() || has_close_limit() || deterministic());
+}
+
 Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device)
     : program_(std::move(program)),
       weights_(weights),
@@ -51,6 +55,7 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
   inputs_.resize(program_->inputs.size());
   outputs_.resize(program_->outputs.size());
   bound_.resize(program_->steps.size());
+  chains_.resize(program_->times());
   for (size_t s = 0; s < bound_.size(); ++s) {
     const Step& step = program_->steps[s];
     for (const auto* tensors : {&step.inputs, &step.outputs})
@@ -93,14 +98,15 @@ void Run::use_arena(std::byte* memory) {
   }
   if (memory == arena_) return;
   arena_ = memory;
+  whole_.reset();
   for (Bound& bound : bound_) bound.plans.clear();
 }
 
 void* Run::address(const StepTensor& t) const {
   switch (t.place.area) {
     case Place::Area::Arena: return arena_ + t.place.offset;
-    case Place::Area::Input: return inputs_[t.place.index];
-    case Place::Area::Output: return outputs_[t.place.index];
+    case Place::Area::Input: return static_cast<std::byte*>(inputs_[t.place.index]) + t.place.offset;
+    case Place::Area::Output: return static_cast<std::byte*>(outputs_[t.place.index]) + t.place.offset;
     case Place::Area::Constant: return weights_.of(*program_->constants[t.place.index]).data;
     default: return const_cast<std::byte*>(program_->values[t.place.index].data.data());
   }
@@ -170,7 +176,8 @@ aclOpExecutor& Run::plan_of(size_t s) {
 
 int64_t Run::work() const {
   int64_t sum = 0;
-  for (size_t s = 0; s < bound_.size(); ++s) {
+  for (size_t time = 0; time < program_->times(); ++time) {
+    const size_t s = program_->step_at(time);
     const Step& step = program_->steps[s];
     if (step.node && bound_[s].plans.empty()) return INT64_MAX;
     const int64_t of_step = step.node ? bound_[s].plans.front().plan->work : count_of(step.inputs[0].dims);
@@ -180,8 +187,16 @@ int64_t Run::work() const {
 }
 
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place) {
+  if (wants_whole(*program_)) {
+    if (!whole_) {
+      whole_ = std::make_unique<Run>(program_->whole, weights_, device_);
+      if (!own_arena_.data()) whole_->use_arena(arena_);
+    }
+    whole_->run(inputs, outputs, place);
+    return;
+  }
   begin(inputs, outputs);
-  run_steps(0, bound_.size(), place);
+  run_steps(0, program_->times(), place);
 }
 
 std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) const {
@@ -219,38 +234,40 @@ const FlatWork* Run::flat_work_of(size_t s) {
 }
 
 // The chain is kept as long as its steps keep their plans: whether arrays overlap depends on their addresses.
-size_t Run::run_chain(size_t s, size_t last) {
-  if (s + 1 == last || !flat_work_of(s) || !flat_work_of(s + 1)) return 0;
-  auto number_of = [&](size_t step) { return bound_[step].plans.front().number; };
-  std::unique_ptr<Chained>& kept = bound_[s].chained;
-  bool same = kept && kept->plans.size() <= last - s;
+size_t Run::run_chain(size_t time, size_t last) {
+  const auto work_at = [&](size_t at) { return flat_work_of(program_->step_at(at)); };
+  const auto number_at = [&](size_t at) { return bound_[program_->step_at(at)].plans.front().number; };
+  if (time + 1 == last || !work_at(time) || !work_at(time + 1)) return 0;
+  std::unique_ptr<Chained>& kept = chains_[time];
+  bool same = kept && kept->plans.size() <= last - time;
   for (size_t i = 0; same && i < kept->plans.size(); ++i)
-    same = flat_work_of(s + i) && number_of(s + i) == kept->plans[i];
+    same = work_at(time + i) && number_at(time + i) == kept->plans[i];
   if (!same) {
     kept = std::make_unique<Chained>();
-    for (size_t at = s; at < last; ++at) {
-      const FlatWork* work = flat_work_of(at);
+    for (size_t at = time; at < last; ++at) {
+      const FlatWork* work = work_at(at);
       if (!work || !kept->chain.add(*work)) break;
-      kept->plans.push_back(number_of(at));
+      kept->plans.push_back(number_at(at));
     }
   }
   if (kept->plans.size() < 2) return 0;
   try {
     kept->chain.run();
-  } catch (const Error& e) { throw_of(*program_->steps[s].node, e); }
+  } catch (const Error& e) { throw_of(*program_->steps[program_->step_at(time)].node, e); }
   return kept->plans.size();
 }
 
 void Run::run_steps(size_t first, size_t last, const NodePlace& place) {
   // Whoever observes, or limits the time of an operator, wants to see each by itself.
   const bool chains = !watched() && !has_close_limit();
-  for (size_t s = first; s < last; ++s) {
-    const Step& step = program_->steps[s];
-    if (const size_t together = chains ? run_chain(s, last) : 0) {
+  for (size_t time = first; time < last; ++time) {
+    if (const size_t together = chains ? run_chain(time, last) : 0) {
       chained_ += together;
-      s += together - 1;
+      time += together - 1;
       continue;
     }
+    const size_t s = program_->step_at(time);
+    const Step& step = program_->steps[s];
     if (!step.node) {
       const size_t bytes = static_cast<size_t>(count_of(step.inputs[0].dims)) * size_of(step.inputs[0].dtype);
       if (bytes) std::memcpy(host_address(address(step.outputs[0])), host_address(address(step.inputs[0])), bytes);

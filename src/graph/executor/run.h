@@ -60,6 +60,11 @@ class Weights {
   std::unordered_map<const Node*, std::shared_ptr<SharedConstant>> shared_;
 };
 
+/// True where the program has steps for some images of a batch, and not they are run but whole tensors: somebody
+/// observes operators or limits their time, or wants the same bits from any number of threads, which decides how many
+/// images.
+bool wants_whole(const Program& program);
+
 /// A program with memory: the plans of its operators, for addresses of inputs and outputs that may change from run to
 /// run. One run at a time.
 class Run {
@@ -75,15 +80,14 @@ class Run {
   void run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place);
   /// Rough number of element operations of a run, as Task::work; known after one.
   int64_t work() const;
-  /// The same in parts, for programs with collectives: what the run reads and writes, then its steps from `first` to
-  /// `last` (not included).
+  /// The same in parts, for programs with collectives: what the run reads and writes, then what it does from time
+  /// `first` to `last` (not included; Program::step_at).
   void begin(std::span<void* const> inputs, std::span<void* const> outputs);
   void run_steps(size_t first, size_t last, const NodePlace& place);
   /// Tensors of a step that is a collective.
   std::vector<CollectiveTensor> tensors(const std::vector<StepTensor>& of) const;
   /// Puts a step that is an operator between ranks on the stream.
   void start_between_ranks(size_t step, Stream& stream);
-  size_t bytes() const { return program_->arena_bytes; }
   /// Steps that the latest run did together with others (Chained).
   size_t chained() const { return chained_; }
 
@@ -106,7 +110,6 @@ class Run {
     std::unique_ptr<NodeCall> call;  ///< null: a copy
     /// The one that ran last first. Clients' allocators give the same few addresses again and again, so some are kept.
     std::vector<Planned> plans;
-    std::unique_ptr<Chained> chained;  ///< that begins with this step
     /// The inputs and outputs of the graph that it reads or writes: other addresses want another plan.
     std::vector<size_t> inputs, outputs;
     bool moves() const { return !inputs.empty() || !outputs.empty(); }
@@ -116,9 +119,9 @@ class Run {
   /// Gives the step's call its tensors.
   void give_tensors(size_t step, NodeCall& call) const;
   aclOpExecutor& plan_of(size_t step);
-  /// Runs the steps from `step` on, before `last`, that are element by element work on large arrays, together. How many
+  /// Runs the steps from `time` on, before `last`, that are element by element work on large arrays, together. How many
   /// they were; 0: there are not two.
-  size_t run_chain(size_t step, size_t last);
+  size_t run_chain(size_t time, size_t last);
   /// What the step does, where it is element by element work on large arrays; else null.
   const FlatWork* flat_work_of(size_t step);
   bool fits(const Bound& bound, const Planned& planned) const;
@@ -131,6 +134,8 @@ class Run {
   DeviceBlock own_arena_;
   std::byte* arena_ = nullptr;
   std::vector<Bound> bound_;
+  std::vector<std::unique_ptr<Chained>> chains_;  ///< by the time at which they begin
+  std::unique_ptr<Run> whole_;                    ///< of Program::whole, once somebody wanted to see it
   std::vector<void*> inputs_, outputs_;
   uint64_t plans_made_ = 0;
   size_t chained_ = 0;

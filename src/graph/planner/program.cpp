@@ -4,10 +4,13 @@
 #include <cstdlib>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "graph/node_call.h"
 #include "graph/planner/arena.h"
+#include "graph/planner/image_blocks.h"
 
 namespace updraft::graph {
 
@@ -40,7 +43,8 @@ using Tensors = std::unordered_map<int64_t, std::vector<size_t>>;  ///< id of th
 struct Root {
   Place place;
   size_t bytes = 0;
-  size_t last = 0;  ///< the step that reads it last
+  size_t first = SIZE_MAX;  ///< a step from which on it has its memory, before the one that makes it
+  size_t last = 0;          ///< the step that reads it last
   bool placed = false;
   bool shared = false;  ///< several tensors of the graph have it
   bool alone = false;   ///< nothing else may have this memory in the same run
@@ -162,8 +166,8 @@ std::optional<Dims> reshaped(const TransposedView& from, const Dims& to) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late)
-      : graph_(graph), inputs_(inputs), late_(late) {}
+  Planner(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late, int threads)
+      : graph_(graph), inputs_(inputs), late_(late), threads_(threads) {}
 
   std::optional<Program> plan() {
     feed();
@@ -173,7 +177,22 @@ class Planner {
     }
     if (!add_outputs()) return {};
     choose_layouts();
-    place_tensors();
+    const auto fixed = [&](const StepTensor& t) {
+      const Place::Area area = roots_[t.place.index].place.area;
+      return area == Place::Area::Constant || area == Place::Area::Value;
+    };
+    const std::vector<ImageBlock> blocks = find_image_blocks(program_.steps, fixed, threads_);
+    if (blocks.empty()) {
+      place_tensors(program_, roots_);
+      return std::move(program_);
+    }
+    auto whole = std::make_shared<Program>(program_);
+    place_tensors(*whole, roots_);
+    std::vector<Root> roots = roots_;
+    for (const ImageBlock& block : blocks) divide(block, roots, fixed);
+    place_tensors(program_, std::move(roots));
+    write_out_rounds(blocks);
+    program_.whole = std::move(whole);
     return std::move(program_);
   }
 
@@ -195,7 +214,7 @@ class Planner {
   }
 
   size_t new_root(Place place, size_t bytes = 0) {
-    roots_.push_back({place, bytes, 0, place.area != Place::Area::Arena});
+    roots_.push_back({.place = place, .bytes = bytes, .placed = place.area != Place::Area::Arena});
     return roots_.size() - 1;
   }
 
@@ -470,38 +489,118 @@ class Planner {
     }
   }
 
-  void place_tensors() {
-    ArenaPlan arena;
-    std::vector<std::vector<size_t>> ends(program_.steps.size());
-    for (size_t s = 0; s < program_.steps.size(); ++s) {
+  /// Its steps take their images. What one of them makes and only they read has memory for one round; what lies before
+  /// the block, or outlives it, stays for all rounds.
+  void divide(const ImageBlock& block, std::vector<Root>& roots, FunctionRef<bool(const StepTensor&)> fixed) {
+    std::unordered_set<size_t> inside;
+    for (size_t s = block.begin; s < block.end; ++s)
+      for (const StepTensor& t : program_.steps[s].outputs) {
+        const Root& root = roots[t.place.index];
+        if (!root.placed && root.last < block.end) inside.insert(t.place.index);
+      }
+    std::unordered_set<size_t> shrunk;
+    for (size_t s = block.begin; s < block.end; ++s) {
       Step& step = program_.steps[s];
+      const std::vector<bool> holds = holds_images(step, fixed);
+      const auto take = [&](StepTensor& t) {
+        t.dims[0] = block.images;
+        Root& root = roots[t.place.index];
+        const size_t bytes = static_cast<size_t>(count_of(t.dims)) * size_of(t.dtype);
+        if (!inside.contains(t.place.index)) t.round_bytes = bytes;
+        else if (shrunk.insert(t.place.index).second) root.bytes = bytes;
+      };
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        StepTensor& t = step.inputs[i];
+        if (t.absent) continue;
+        if (!inside.contains(t.place.index)) keep(roots[t.place.index], block);
+        if (holds[i]) take(t);
+      }
+      for (StepTensor& t : step.outputs) {
+        if (!inside.contains(t.place.index)) keep(roots[t.place.index], block);
+        take(t);
+      }
+    }
+  }
+  /// Nothing else has its memory while the block's rounds run.
+  static void keep(Root& root, const ImageBlock& block) {
+    root.first = std::min(root.first, block.begin);
+    root.last = std::max(root.last, block.end - 1);
+  }
+
+  /// Each round of a block becomes steps, but for those that are the same in all rounds.
+  void write_out_rounds(const std::vector<ImageBlock>& blocks) {
+    std::vector<Step> steps;
+    const auto add_step = [&](Step step) {
+      steps.push_back(std::move(step));
+      return steps.size() - 1;
+    };
+    size_t s = 0;
+    const auto go_to = [&](size_t end) {
+      for (; s < end; ++s) program_.order.push_back(add_step(std::move(program_.steps[s])));
+    };
+    for (const ImageBlock& block : blocks) {
+      go_to(block.begin);
+      std::vector<std::optional<size_t>> same(block.end - block.begin);
+      for (int64_t round = 0; round < block.batch / block.images; ++round)
+        for (size_t b = block.begin; b < block.end; ++b) {
+          std::optional<size_t>& number = same[b - block.begin];
+          if (!number) {
+            Step step = program_.steps[b];
+            bool moves = false;
+            for (auto* tensors : {&step.inputs, &step.outputs})
+              for (StepTensor& t : *tensors) {
+                t.place.offset += static_cast<size_t>(round) * t.round_bytes;
+                moves = moves || t.round_bytes > 0;
+              }
+            program_.order.push_back(add_step(std::move(step)));
+            if (!moves) number = program_.order.back();
+          } else {
+            program_.order.push_back(*number);
+          }
+        }
+      s = block.end;
+    }
+    go_to(program_.steps.size());
+    program_.steps = std::move(steps);
+  }
+
+  /// Offsets of what the steps read and write. `roots`: with the steps between which they live.
+  static void place_tensors(Program& program, std::vector<Root> roots) {
+    ArenaPlan arena;
+    size_t apart_bytes = 0;  // of tensors that share with nobody: they lie behind all others
+    std::vector<std::vector<size_t>> early(program.steps.size()), ends(program.steps.size());
+    for (size_t r = 0; r < roots.size(); ++r)
+      if (!roots[r].placed && roots[r].first < program.steps.size()) early[roots[r].first].push_back(r);
+    const auto place = [&](Root& root) {
+      if (root.placed) return;
+      root.placed = true;
+      if (root.alone) {
+        root.place.offset = kApart + apart_bytes;
+        apart_bytes +=
+            std::max(ArenaPlan::kAlign, (root.bytes + ArenaPlan::kAlign - 1) / ArenaPlan::kAlign * ArenaPlan::kAlign);
+      } else {
+        root.place.offset = arena.allocate(root.bytes);
+        ends[root.last].push_back(root.place.offset);
+      }
+    };
+    for (size_t s = 0; s < program.steps.size(); ++s) {
+      for (const size_t root : early[s]) place(roots[root]);
+      Step& step = program.steps[s];
       for (auto* tensors : {&step.outputs, &step.inputs})
         for (StepTensor& t : *tensors) {
           if (t.absent || t.place.area != Place::Area::Arena) continue;
-          Root& root = roots_[t.place.index];
-          if (!root.placed) {
-            root.place.offset = root.alone ? apart(root.bytes) : arena.allocate(root.bytes);
-            root.placed = true;
-            if (!root.alone) ends[root.last].push_back(root.place.offset);
-          }
+          Root& root = roots[t.place.index];
+          place(root);
           t.place = root.place;
         }
       for (size_t offset : ends[s]) arena.release(offset);
     }
-    // tensors that share with nobody lie behind all others
-    for (Step& step : program_.steps)
+    for (Step& step : program.steps)
       for (auto* tensors : {&step.outputs, &step.inputs})
         for (StepTensor& t : *tensors)
           if (!t.absent && t.place.area == Place::Area::Arena && t.place.offset >= kApart)
             t.place.offset = t.place.offset - kApart + arena.bytes();
-    program_.arena_bytes = arena.bytes() + apart_bytes_;
-  }
-
-  size_t apart(size_t bytes) {
-    const size_t offset = kApart + apart_bytes_;
-    apart_bytes_ +=
-        std::max(ArenaPlan::kAlign, (bytes + ArenaPlan::kAlign - 1) / ArenaPlan::kAlign * ArenaPlan::kAlign);
-    return offset;
+    program.arena_bytes = arena.bytes() + apart_bytes;
   }
 
   static constexpr size_t kApart = size_t{1} << 62;  ///< offsets from here on count behind the arena
@@ -519,13 +618,14 @@ class Planner {
   std::vector<const Node*> data_;
   Program program_;
   const std::vector<std::string> no_reuse_ = nodes_without_reuse();
-  size_t apart_bytes_ = 0;
+  const int threads_;
 };
 
 }  // namespace
 
-std::optional<Program> plan(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late) {
-  return Planner(graph, inputs, late).plan();
+std::optional<Program> plan(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late,
+                            int threads) {
+  return Planner(graph, inputs, late, threads ? threads : Config::get().threads).plan();
 }
 
 }  // namespace updraft::graph

@@ -5,7 +5,6 @@
 
 #include "device/device.h"
 #include "device/observer.h"
-#include "graph/executor/run.h"
 #include "models.h"
 
 namespace updraft::graph {
@@ -19,24 +18,6 @@ struct Chains : Models {
     for (size_t i = 0; i < count; ++i) x[i] = static_cast<float>((i + seed) * 40503 % 997) / 498 - 1;
     return x;
   }
-
-  /// The model for its own sizes, its weights and a run of it.
-  struct Ready {
-    explicit Ready(Graph& graph) {
-      model.name = graph.name();
-      model.graph = copy(graph);
-      std::vector<Known> inputs;
-      for (const Node* data : model.graph->inputs())
-        inputs.emplace_back(data->output().desc.dtype, data->output().desc.dims);
-      weights = std::make_unique<Weights>(model, Device::get(0));
-      program = std::make_shared<const Program>(*plan(*model.graph, inputs));
-      run = std::make_unique<graph::Run>(program, *weights, Device::get(0));
-    }
-    Model model;
-    std::unique_ptr<Weights> weights;
-    std::shared_ptr<const Program> program;
-    std::unique_ptr<graph::Run> run;
-  };
 };
 
 TEST_F(Chains, NumbersRowsAndColumnsGoAlong) {
@@ -51,7 +32,7 @@ TEST_F(Chains, NumbersRowsAndColumnsGoAlong) {
   const Endpoint centred = build("Sub", "centred", {moved, column});
   const Endpoint kept = build("Relu", "kept", {centred});
   build.outputs({build("Maximum", "larger", {kept, x})});
-  Ready ready(g);
+  PlannedRun ready(g);
   const Floats weight = numbers(kWide, 5);
   void* y = device(kBytes);
   // Other memory the second time, and then again that of the first.
@@ -60,8 +41,8 @@ TEST_F(Chains, NumbersRowsAndColumnsGoAlong) {
   for (const size_t turn : {0, 1, 0}) {
     ASSERT_EQ(aclrtMemset(y, kBytes, 0xA5, kBytes), 0);
     void* const inputs[] = {xs[turn], columns[turn]};
-    ready.run->run(inputs, std::span(&y, 1), {});
-    EXPECT_EQ(ready.run->chained(), 5u);
+    ready->run(inputs, std::span(&y, 1), {});
+    EXPECT_EQ(ready->chained(), 5u);
     const Floats from = numbers(kCount, turn ? 77 : 1), less = numbers(kRows, turn ? 900 : 3),
                  got = values<float>(y, kCount);
     for (size_t i = 0; i < kCount; ++i) {
@@ -82,11 +63,11 @@ TEST_F(Chains, WhatReadsOtherElementsEndsAChain) {
   const Endpoint sum = build("ReduceSum", "sum", {some, axes});
   const Endpoint less = build("Sub", "less", {some, sum});
   build.outputs({build("Neg", "negative", {less})});
-  Ready ready(g);
+  PlannedRun ready(g);
   void* y = device(kBytes);
   void* const inputs[] = {device(numbers(kCount, 9))};
-  ready.run->run(inputs, std::span(&y, 1), {});
-  EXPECT_EQ(ready.run->chained(), 4u);  // two and two
+  ready->run(inputs, std::span(&y, 1), {});
+  EXPECT_EQ(ready->chained(), 4u);  // two and two
   const Floats from = numbers(kCount, 9), got = values<float>(y, kCount);
   std::vector<double> sums(kWide);
   for (size_t i = 0; i < kCount; ++i) sums[i % kWide] += std::max(2.0 * from[i], 0.0);
@@ -98,11 +79,11 @@ TEST_F(Chains, SmallStepsAreByThemselves) {
   Builder build(g);
   const Endpoint x = build.input("x", 0, {DType::Float, {64, 64}});
   build.outputs({build("Relu", "relu", {build("Neg", "less", {x})})});
-  Ready ready(g);
+  PlannedRun ready(g);
   void* y = device(64 * 64 * sizeof(float));
   void* const inputs[] = {device(numbers(64 * 64, 2))};
-  ready.run->run(inputs, std::span(&y, 1), {});
-  EXPECT_EQ(ready.run->chained(), 0u);
+  ready->run(inputs, std::span(&y, 1), {});
+  EXPECT_EQ(ready->chained(), 0u);
 }
 
 }  // namespace

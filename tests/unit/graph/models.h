@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "acl/acl.h"
+#include "device/device.h"
 #include "graph/builder.h"
 #include "graph/compile/compile.h"
+#include "graph/executor/run.h"
 #include "om/om_file.h"
 
 namespace updraft::graph {
@@ -86,5 +88,25 @@ inline void layer(Builder& build, Dims x_dims) {
   build.outputs({build("Relu", "relu", {build("Add", "sum", {build("MatMulV2", "product", {x, w}), b})})});
 }
 inline const Floats kX = {1, 2, 3, 4, 5, 6}, kY = {0, 29, 19, 65};
+
+/// A graph, as it is, planned for the sizes of its inputs, with its weights and a run. `threads`: plan()'s.
+struct PlannedRun {
+  explicit PlannedRun(Graph& graph, int threads = 0) {
+    model.name = graph.name();
+    model.graph = copy(graph);
+    std::vector<Known> inputs;
+    for (const Node* data : model.graph->inputs())
+      inputs.emplace_back(data->output().desc.dtype, data->output().desc.dims);
+    weights = std::make_unique<Weights>(model, Device::get(0));
+    program = std::make_shared<const Program>(*plan(*model.graph, inputs, {}, threads));
+    run = std::make_unique<Run>(program, *weights, Device::get(0));
+  }
+  Run* operator->() const { return run.get(); }
+
+  Model model;
+  std::unique_ptr<Weights> weights;
+  std::shared_ptr<const Program> program;
+  std::unique_ptr<Run> run;
+};
 
 }  // namespace updraft::graph
