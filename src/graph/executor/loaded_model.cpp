@@ -86,7 +86,8 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
       device_(device),
       id_(id),
       late_(std::move(late)),
-      weights_(model_, device, weights, has_one_program(model_)) {
+      weights_(model_, device, weights, has_one_program(model_)),
+      arenas_(device) {
   for (const auto& node : graph().nodes()) {
     collectives_ = collectives_ || is_collective(*node);
     variables_ = variables_ || node->type() == "RefData";
@@ -103,7 +104,7 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
   const auto bind = [&] {
     for (Kept& kept : programs_) {
       kept.runs.clear();
-      if (static_ && kept.program) kept.runs.push_back(std::make_unique<Run>(kept.program, weights_, device_));
+      if (static_ && kept.program) { const BorrowedRun planned(*this, kept.program, nullptr); }
     }
   };
   bind();
@@ -194,10 +195,8 @@ bool LoadedModel::may_run_beside(const Execution& execution) const {
 struct PartsInFlight {
   std::shared_ptr<LoadedModel> model;
   std::shared_ptr<Execution> execution;
-  std::shared_ptr<const Program> program;  ///< the execution's, or the one with each step once
-  std::unique_ptr<Run> run;
   uint64_t number = 0;  ///< of the execution
-  ~PartsInFlight() { model->keep_run(program, std::move(run)); }
+  std::optional<BorrowedRun> run;
 };
 
 namespace {
@@ -212,7 +211,7 @@ class PartTask final : public Task {
   }
   void run() override {
     const OwnScratch own;
-    as_a_model([this] { parts_->run->run_steps(first_, last_, parts_->model->place(parts_->number)); });
+    as_a_model([this] { (*parts_->run)->run_steps(first_, last_, parts_->model->place(parts_->number)); });
   }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
@@ -237,15 +236,15 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
   auto parts = std::make_shared<PartsInFlight>();
   parts->model = shared_from_this();
   parts->execution = execution;
-  parts->program = wants_whole(*execution->program) ? execution->program->whole : execution->program;
-  const Program& program = *parts->program;
   parts->number = executions_.fetch_add(1, std::memory_order_relaxed);
   {
     const OwnScratch own;
-    parts->run = take_run(parts->program);
-    parts->run->use_arena(execution->arena);
+    parts->run.emplace(*this, wants_whole(*execution->program) ? execution->program->whole : execution->program,
+                       execution->arena);
   }
-  parts->run->begin(execution->reads, execution->writes);
+  const Program& program = parts->run->program();
+  Run& run = **parts->run;
+  run.begin(execution->reads, execution->writes);
   size_t first = 0;
   bool waits_for_ranks = false;
   for (size_t time = 0; time <= program.times(); ++time) {
@@ -257,8 +256,8 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
     if (!collective) continue;
     try {
       if (is_of_the_door(*step->node))
-        collective_door()(*step->node, parts->run->tensors(step->inputs), parts->run->tensors(step->outputs), stream);
-      else parts->run->start_between_ranks(program.step_at(time), stream);
+        collective_door()(*step->node, run.tensors(step->inputs), run.tensors(step->outputs), stream);
+      else run.start_between_ranks(program.step_at(time), stream);
     } catch (...) {
       // the client may free its memory once it hears of the failure: the part before has to be over by then
       if (!waits_for_ranks) stream.synchronize();
@@ -335,17 +334,39 @@ void LoadedModel::find_program(Execution& execution) {
   execution.program = programs_.front().program;
 }
 
-std::unique_ptr<Run> LoadedModel::take_run(const std::shared_ptr<const Program>& program) {
+BorrowedRun::BorrowedRun(LoadedModel& model, std::shared_ptr<const Program> program, std::byte* arena)
+    : model_(model), program_(std::move(program)) {
   {
-    std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(programs_, program, &Kept::program);
-    if (found != programs_.end() && !found->runs.empty()) {
-      auto run = std::move(found->runs.back());
-      found->runs.pop_back();
-      return run;
+    std::lock_guard lock(model_.mutex_);
+    const auto kept = std::ranges::find(model_.programs_, program_, &LoadedModel::Kept::program);
+    if (kept != model_.programs_.end() && !kept->runs.empty()) {
+      run_ = std::move(kept->runs.back());
+      kept->runs.pop_back();
     }
   }
-  return std::make_unique<Run>(program, weights_, device_);
+  if (!arena) arena = arena_ = model_.arenas_.take(program_->most_bytes(), run_ ? run_->arena() : nullptr);
+  try {
+    if (run_) run_->use_arena(arena);
+    else run_ = std::make_unique<Run>(program_, model_.weights_, model_.device_, arena);
+  } catch (...) {
+    model_.arenas_.give_back(arena_);
+    throw;
+  }
+}
+
+BorrowedRun::~BorrowedRun() {
+  {
+    std::lock_guard lock(model_.mutex_);
+    const auto kept = std::ranges::find(model_.programs_, program_, &LoadedModel::Kept::program);
+    if (kept != model_.programs_.end()) {
+      if (!kept->work) {
+        if (const int64_t work = run_->work(); work != INT64_MAX) kept->work = work;
+      }
+      kept->runs.push_back(std::move(run_));
+    }
+  }
+  run_.reset();
+  model_.arenas_.give_back(arena_);
 }
 
 void LoadedModel::move_weights(std::byte* memory) {
@@ -359,14 +380,7 @@ void LoadedModel::use_arena(std::byte* memory) {
   std::lock_guard lock(mutex_);
   for (Kept& kept : programs_)
     for (const auto& run : kept.runs) run->use_arena(memory);
-}
-
-void LoadedModel::keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run) {
-  std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(programs_, program, &Kept::program);
-  if (!run || found == programs_.end()) return;
-  if (!found->work) found->work = run->work();
-  found->runs.push_back(std::move(run));
+  arenas_.clear();
 }
 
 void LoadedModel::give_result(Execution& execution, size_t i, const Known& known) {
@@ -409,10 +423,8 @@ void LoadedModel::run(Execution& execution) {
     // several executions may be under way in a client's one block
     std::unique_lock<std::mutex> alone;
     if (execution.arena) alone = std::unique_lock(client_arena_);
-    auto run = take_run(execution.program);
-    run->use_arena(execution.arena);
+    const BorrowedRun run(*this, execution.program, execution.arena);
     run->run(execution.reads, execution.writes, here);
-    keep_run(execution.program, std::move(run));
     return;
   }
   std::vector<LiveTensor> inputs;

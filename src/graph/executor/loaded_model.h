@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/executor/arenas.h"
 #include "graph/executor/outline.h"
 #include "graph/executor/run.h"
 
@@ -86,7 +87,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
 
  private:
   friend class ExecuteTask;
-  friend struct PartsInFlight;
+  friend class BorrowedRun;
   struct Kept {
     std::vector<Dims> dims;
     std::vector<std::optional<Tensor>> values;  ///< that it was planned with; empty: it serves all values
@@ -101,14 +102,12 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   void submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream);
   void give_result(Execution& execution, size_t i, const Known& known);
   void give_addresses(Execution& execution);
-  void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
   void tell_of_results(const Execution& execution, const Stream& stream) const;
   /// Of those that are planned. False: there is none for these sizes.
   bool find_kept(Execution& execution);
   void find_program(Execution& execution);
   Kept* kept_program(const std::vector<Dims>& dims, const Execution& execution);
-  std::unique_ptr<Run> take_run(const std::shared_ptr<const Program>& program);
 
   static constexpr size_t kMostPrograms = 128;  ///< more than a model has gears
 
@@ -127,9 +126,28 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
   std::mutex client_arena_;   ///< held by an execution in memory of a client
+  Arenas arenas_;             ///< for all others
   std::list<Kept> programs_;  ///< the latest first
   /// Of outputs without memory of the client, by stream, until the next execution there.
   std::map<const Stream*, std::vector<DeviceBlock>> results_;
+};
+
+/// A run of a program that one execution has for itself, until it goes: then others may have it. `arena`: of a client;
+/// null: one of the model's. The model must outlive it.
+class BorrowedRun {
+ public:
+  BorrowedRun(LoadedModel& model, std::shared_ptr<const Program> program, std::byte* arena);
+  BorrowedRun(const BorrowedRun&) = delete;
+  ~BorrowedRun();
+  const Program& program() const { return *program_; }
+  Run& operator*() const { return *run_; }
+  Run* operator->() const { return run_.get(); }
+
+ private:
+  LoadedModel& model_;
+  const std::shared_ptr<const Program> program_;
+  std::byte* arena_ = nullptr;  ///< of the model
+  std::unique_ptr<Run> run_;
 };
 
 }  // namespace updraft::graph

@@ -46,12 +46,12 @@ bool wants_whole(const Program& program) {
   return program.whole && (watched() || has_close_limit() || deterministic());
 }
 
-Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device)
+Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device, std::byte* arena)
     : program_(std::move(program)),
       weights_(weights),
       device_(device),
-      own_arena_(device, program_->arena_bytes),
-      arena_(own_arena_.data()) {
+      own_arena_(device, arena ? 0 : program_->arena_bytes),
+      arena_(arena ? arena : own_arena_.data()) {
   inputs_.resize(program_->inputs.size());
   outputs_.resize(program_->outputs.size());
   bound_.resize(program_->steps.size());
@@ -189,8 +189,8 @@ int64_t Run::work() const {
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place) {
   if (wants_whole(*program_)) {
     if (!whole_) {
-      whole_ = std::make_unique<Run>(program_->whole, weights_, device_);
-      if (!own_arena_.data()) whole_->use_arena(arena_);
+      // memory of its own is for this program alone
+      whole_ = std::make_unique<Run>(program_->whole, weights_, device_, own_arena_.data() ? nullptr : arena_);
     }
     whole_->run(inputs, outputs, place);
     return;

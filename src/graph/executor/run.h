@@ -69,12 +69,13 @@ bool wants_whole(const Program& program);
 /// run. One run at a time.
 class Run {
  public:
-  Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device);
+  /// `arena`: memory of Program::most_bytes() for what lives during a run; null: it has some of its own.
+  Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device, std::byte* arena = nullptr);
   Run(const Run&) = delete;
 
-  /// What lives during a run lies in a client's memory of bytes() from now on; null: in memory of its own. Another
-  /// address means that every operator is planned anew.
+  /// The same from now on. Another address means that every operator is planned anew.
   void use_arena(std::byte* memory);
+  std::byte* arena() const { return arena_; }
 
   /// In the thread of an engine. `place` is what observers are told: the model, its graph, the number of the execution.
   void run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place);

@@ -1,0 +1,48 @@
+#include "graph/executor/arenas.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace updraft::graph {
+
+std::byte* Arenas::take(size_t bytes, const std::byte* wanted) {
+  if (bytes == 0) return nullptr;
+  std::lock_guard lock(mutex_);
+  Block* best = nullptr;
+  for (Block& block : blocks_) {
+    if (block.taken) continue;
+    if (block.memory.data() == wanted && block.memory.bytes() >= bytes) {
+      best = &block;
+      break;
+    }
+    if (!best || block.memory.bytes() > best->memory.bytes()) best = &block;
+  }
+  if (!best) best = &blocks_.emplace_back();
+  if (best->memory.bytes() < bytes) {
+    // sizes that grow little by little do not move it each time
+    const size_t more = std::max(bytes, 2 * best->memory.bytes());
+    best->memory = DeviceBlock();  // first, because both may not find room
+    try {
+      best->memory = DeviceBlock(device_, more);
+    } catch (const Error&) {
+      if (more == bytes) throw;
+      best->memory = DeviceBlock(device_, bytes);
+    }
+  }
+  best->taken = true;
+  return best->memory.data();
+}
+
+void Arenas::give_back(const std::byte* block) {
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(blocks_, block, [](const Block& b) { return b.memory.data(); });
+  if (found != blocks_.end()) found->taken = false;
+}
+
+void Arenas::clear() {
+  std::lock_guard lock(mutex_);
+  blocks_.remove_if([](const Block& block) { return !block.taken; });
+}
+
+}  // namespace updraft::graph

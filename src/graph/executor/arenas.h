@@ -1,0 +1,33 @@
+// Memory for what lives during the runs of a model.
+#pragma once
+#include <list>
+#include <mutex>
+
+#include "device/device_block.h"
+
+namespace updraft::graph {
+
+/// As many blocks as runs were under way at a time, whatever their programs: one after the other they use the same one,
+/// so that a model which was run with a hundred sizes does not keep memory for each. For any number of threads.
+class Arenas {
+ public:
+  explicit Arenas(Device& device) : device_(device) {}
+
+  /// A block of so many bytes or more, until give_back(); null for none. `wanted`, of which plans may hold addresses,
+  /// where it is free and large enough; else another one, which grows, and lies elsewhere then, where it is too small.
+  std::byte* take(size_t bytes, const std::byte* wanted);
+  void give_back(const std::byte* block);
+  /// Blocks that nobody has go back to the device.
+  void clear();
+
+ private:
+  struct Block {
+    DeviceBlock memory;
+    bool taken = false;
+  };
+  Device& device_;
+  std::mutex mutex_;
+  std::list<Block> blocks_;
+};
+
+}  // namespace updraft::graph
