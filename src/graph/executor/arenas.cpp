@@ -1,13 +1,24 @@
 #include "graph/executor/arenas.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 
 namespace updraft::graph {
 
-std::byte* Arenas::take(size_t bytes, const std::byte* wanted) {
-  if (bytes == 0) return nullptr;
+std::shared_ptr<Arenas> Arenas::of(Device& device) {
+  static std::mutex mutex;
+  static auto* all = new std::map<const Device*, std::weak_ptr<Arenas>>;  // devices live as long as the process
+  std::lock_guard lock(mutex);
+  std::weak_ptr<Arenas>& kept = (*all)[&device];
+  std::shared_ptr<Arenas> found = kept.lock();
+  if (!found) kept = found = std::make_shared<Arenas>(device);
+  return found;
+}
+
+std::span<std::byte> Arenas::take(size_t bytes, const std::byte* wanted) {
+  if (bytes == 0) return {};
   std::lock_guard lock(mutex_);
   Block* best = nullptr;
   for (Block& block : blocks_) {
@@ -31,7 +42,7 @@ std::byte* Arenas::take(size_t bytes, const std::byte* wanted) {
     }
   }
   best->taken = true;
-  return best->memory.data();
+  return {best->memory.data(), best->memory.bytes()};
 }
 
 void Arenas::give_back(const std::byte* block) {

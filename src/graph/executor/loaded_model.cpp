@@ -87,7 +87,7 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
       id_(id),
       late_(std::move(late)),
       weights_(model_, device, weights, has_one_program(model_)),
-      arenas_(device) {
+      arenas_(Arenas::of(device)) {
   for (const auto& node : graph().nodes()) {
     collectives_ = collectives_ || is_collective(*node);
     variables_ = variables_ || node->type() == "RefData";
@@ -110,6 +110,8 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
   bind();
   if (weights_.settle()) bind();
 }
+
+LoadedModel::~LoadedModel() { arenas_->clear(); }  // it may have been the one that wanted so much
 
 void LoadedModel::check(Execution& execution) const {
   if (execution.inputs.size() != inputs_.size() || execution.outputs.size() != outputs_.size())
@@ -344,12 +346,16 @@ BorrowedRun::BorrowedRun(LoadedModel& model, std::shared_ptr<const Program> prog
       kept->runs.pop_back();
     }
   }
-  if (!arena) arena = arena_ = model_.arenas_.take(program_->most_bytes(), run_ ? run_->arena() : nullptr);
+  std::span<std::byte> memory(arena, arena ? program_->most_bytes() : 0);
+  if (!arena) {
+    memory = model_.arenas_->take(program_->arena_bytes, run_ ? run_->arena() : nullptr);
+    arena_ = memory.data();
+  }
   try {
-    if (run_) run_->use_arena(arena);
-    else run_ = std::make_unique<Run>(program_, model_.weights_, model_.device_, arena);
+    if (run_) run_->use_arena(memory);
+    else run_ = std::make_unique<Run>(program_, model_.weights_, model_.device_, memory);
   } catch (...) {
-    model_.arenas_.give_back(arena_);
+    model_.arenas_->give_back(arena_);
     throw;
   }
 }
@@ -366,7 +372,7 @@ BorrowedRun::~BorrowedRun() {
     }
   }
   run_.reset();
-  model_.arenas_.give_back(arena_);
+  model_.arenas_->give_back(arena_);
 }
 
 void LoadedModel::move_weights(std::byte* memory) {
@@ -379,8 +385,8 @@ void LoadedModel::move_weights(std::byte* memory) {
 void LoadedModel::use_arena(std::byte* memory) {
   std::lock_guard lock(mutex_);
   for (Kept& kept : programs_)
-    for (const auto& run : kept.runs) run->use_arena(memory);
-  arenas_.clear();
+    for (const auto& run : kept.runs) run->use_arena({memory, kept.program->most_bytes()});
+  arenas_->clear();
 }
 
 void LoadedModel::give_result(Execution& execution, size_t i, const Known& known) {

@@ -48,6 +48,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   /// is made at once, else at the first execution with its sizes. `late`: outputs that are written when all else has
   /// run, because their memory is an input's.
   LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late = {}, std::byte* weights = nullptr);
+  ~LoadedModel();
 
   const Graph& graph() const { return *model_.graph; }
   const Model& model() const { return model_; }
@@ -125,15 +126,15 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   bool variables_ = false;               ///< it writes memory that all executions share
   std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
-  std::mutex client_arena_;   ///< held by an execution in memory of a client
-  Arenas arenas_;             ///< for all others
-  std::list<Kept> programs_;  ///< the latest first
+  std::mutex client_arena_;               ///< held by an execution in memory of a client
+  const std::shared_ptr<Arenas> arenas_;  ///< for all others
+  std::list<Kept> programs_;              ///< the latest first
   /// Of outputs without memory of the client, by stream, until the next execution there.
   std::map<const Stream*, std::vector<DeviceBlock>> results_;
 };
 
 /// A run of a program that one execution has for itself, until it goes: then others may have it. `arena`: of a client;
-/// null: one of the model's. The model must outlive it.
+/// null: one that all models share. The model must outlive it.
 class BorrowedRun {
  public:
   BorrowedRun(LoadedModel& model, std::shared_ptr<const Program> program, std::byte* arena);
@@ -146,7 +147,7 @@ class BorrowedRun {
  private:
   LoadedModel& model_;
   const std::shared_ptr<const Program> program_;
-  std::byte* arena_ = nullptr;  ///< of the model
+  std::byte* arena_ = nullptr;  ///< that is no client's
   std::unique_ptr<Run> run_;
 };
 

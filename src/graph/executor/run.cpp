@@ -46,12 +46,12 @@ bool wants_whole(const Program& program) {
   return program.whole && (watched() || has_close_limit() || deterministic());
 }
 
-Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device, std::byte* arena)
+Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device, std::span<std::byte> arena)
     : program_(std::move(program)),
       weights_(weights),
       device_(device),
-      own_arena_(device, arena ? 0 : program_->arena_bytes),
-      arena_(arena ? arena : own_arena_.data()) {
+      own_arena_(device, arena.data() ? 0 : program_->arena_bytes),
+      arena_(arena.data() ? arena : std::span(own_arena_.data(), own_arena_.bytes())) {
   inputs_.resize(program_->inputs.size());
   outputs_.resize(program_->outputs.size());
   bound_.resize(program_->steps.size());
@@ -86,25 +86,23 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
 
 void Run::Recycle::operator()(aclOpExecutor* plan) const { recycle_executor(plan); }
 
-void Run::use_arena(std::byte* memory) {
-  if (!memory) {
-    if (own_arena_.data() || program_->arena_bytes == 0) memory = own_arena_.data();
-    else {
-      own_arena_ = DeviceBlock(device_, program_->arena_bytes);
-      memory = own_arena_.data();
-    }
-  } else {
+void Run::use_arena(std::span<std::byte> memory) {
+  if (memory.data()) {
     own_arena_ = DeviceBlock();
+  } else {
+    if (!own_arena_.data()) own_arena_ = DeviceBlock(device_, program_->arena_bytes);
+    memory = {own_arena_.data(), own_arena_.bytes()};
   }
-  if (memory == arena_) return;
+  const bool moves = memory.data() != arena_.data();
   arena_ = memory;
+  if (!moves) return;
   whole_.reset();
   for (Bound& bound : bound_) bound.plans.clear();
 }
 
 void* Run::address(const StepTensor& t) const {
   switch (t.place.area) {
-    case Place::Area::Arena: return arena_ + t.place.offset;
+    case Place::Area::Arena: return arena_.data() + t.place.offset;
     case Place::Area::Input: return static_cast<std::byte*>(inputs_[t.place.index]) + t.place.offset;
     case Place::Area::Output: return static_cast<std::byte*>(outputs_[t.place.index]) + t.place.offset;
     case Place::Area::Constant: return weights_.of(*program_->constants[t.place.index]).data;
@@ -189,8 +187,8 @@ int64_t Run::work() const {
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place) {
   if (wants_whole(*program_)) {
     if (!whole_) {
-      // memory of its own is for this program alone
-      whole_ = std::make_unique<Run>(program_->whole, weights_, device_, own_arena_.data() ? nullptr : arena_);
+      const bool fits = arena_.size() >= program_->whole->arena_bytes;
+      whole_ = std::make_unique<Run>(program_->whole, weights_, device_, fits ? arena_ : std::span<std::byte>());
     }
     whole_->run(inputs, outputs, place);
     return;

@@ -69,13 +69,13 @@ bool wants_whole(const Program& program);
 /// run. One run at a time.
 class Run {
  public:
-  /// `arena`: memory of Program::most_bytes() for what lives during a run; null: it has some of its own.
-  Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device, std::byte* arena = nullptr);
+  /// `arena`: memory of Program::arena_bytes or more for what lives during a run; empty: it has some of its own.
+  Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device, std::span<std::byte> arena = {});
   Run(const Run&) = delete;
 
   /// The same from now on. Another address means that every operator is planned anew.
-  void use_arena(std::byte* memory);
-  std::byte* arena() const { return arena_; }
+  void use_arena(std::span<std::byte> memory);
+  const std::byte* arena() const { return arena_.data(); }
 
   /// In the thread of an engine. `place` is what observers are told: the model, its graph, the number of the execution.
   void run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place);
@@ -133,7 +133,7 @@ class Run {
   const Weights& weights_;
   Device& device_;
   DeviceBlock own_arena_;
-  std::byte* arena_ = nullptr;
+  std::span<std::byte> arena_;
   std::vector<Bound> bound_;
   std::vector<std::unique_ptr<Chained>> chains_;  ///< by the time at which they begin
   std::unique_ptr<Run> whole_;                    ///< of Program::whole, once somebody wanted to see it

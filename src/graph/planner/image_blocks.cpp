@@ -23,7 +23,7 @@ struct ByImage {
 constexpr ByImage kByImage[] = {{"Add", Holds::All},
                                 {"AvgPoolV2", Holds::First},
                                 {"ByteTable", Holds::First},
-                                {"ClipByValueV2", Holds::First},
+                                {"ClipByValueV2", Holds::All},
                                 {"ConcatV2", Holds::All},
                                 {"Conv2D", Holds::First},
                                 {"DequantizeLinear", Holds::First},
@@ -122,6 +122,9 @@ std::vector<bool> holds_images(const Step& step, FunctionRef<bool(const StepTens
   if (known == std::end(kByImage) || batch < 2) return {};
   if (!std::ranges::all_of(step.outputs, [&](const StepTensor& t) { return !t.absent && is_batch(t, batch); }))
     return {};
+  // scales and zero points of eight-bit numbers may lie along the batch
+  const auto axis = find_or<int64_t>(step.node->attributes, "axis", 1);
+  if ((type == "QuantizeLinear" || type == "DequantizeLinear") && (axis == 0 || axis == -4)) return {};
   std::vector<bool> holds(step.inputs.size(), false);
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const StepTensor& t = step.inputs[i];

@@ -23,27 +23,27 @@ struct ArenaBlocks : Models {
 
 TEST_F(ArenaBlocks, OneForRunsThatFollowEachOther) {
   Arenas arenas(device_);
-  EXPECT_EQ(arenas.take(0, nullptr), nullptr);
-  std::byte* first = arenas.take(4000, nullptr);
+  EXPECT_EQ(arenas.take(0, nullptr).data(), nullptr);
+  std::byte* first = arenas.take(4000, nullptr).data();
   arenas.give_back(first);
-  EXPECT_EQ(arenas.take(3000, nullptr), first);
-  std::byte* second = arenas.take(1000, first);  // which is taken
+  EXPECT_EQ(arenas.take(3000, nullptr).data(), first);
+  std::byte* second = arenas.take(1000, first).data();  // which is taken
   EXPECT_NE(second, first);
   arenas.give_back(first);
   arenas.give_back(second);
-  EXPECT_EQ(arenas.take(1000, second), second) << "plans hold its addresses";
-  EXPECT_EQ(arenas.take(1000, second), first);
+  EXPECT_EQ(arenas.take(1000, second).data(), second) << "plans hold its addresses";
+  EXPECT_EQ(arenas.take(1000, second).data(), first);
 }
 
 TEST_F(ArenaBlocks, GrowWithRoomToSpare) {
   Arenas arenas(device_);
   constexpr size_t kFirst = size_t{64} << 20;
-  arenas.give_back(arenas.take(kFirst, nullptr));
+  arenas.give_back(arenas.take(kFirst, nullptr).data());
   const size_t before = used();
-  std::byte* larger = arenas.take(kFirst + 1, nullptr);
+  std::byte* larger = arenas.take(kFirst + 1, nullptr).data();
   EXPECT_LE(used() - before, kFirst + (4 << 20)) << "the old block is gone";
   arenas.give_back(larger);
-  EXPECT_EQ(arenas.take(2 * kFirst, nullptr), larger);
+  EXPECT_EQ(arenas.take(2 * kFirst, nullptr).data(), larger);
   arenas.clear();
   EXPECT_GE(used(), before) << "it is taken";
   arenas.give_back(larger);
@@ -53,9 +53,9 @@ TEST_F(ArenaBlocks, GrowWithRoomToSpare) {
 
 TEST_F(ArenaBlocks, MoreThanThereIsIsRefusedAndTheNextOneServed) {
   Arenas arenas(device_);
-  arenas.give_back(arenas.take(1000, nullptr));
-  EXPECT_THROW(arenas.take(size_t{1} << 50, nullptr), Error);
-  std::byte* block = arenas.take(1000, nullptr);
+  arenas.give_back(arenas.take(1000, nullptr).data());
+  EXPECT_THROW(arenas.take(size_t{1} << 50, nullptr).data(), Error);
+  std::byte* block = arenas.take(1000, nullptr).data();
   EXPECT_NE(block, nullptr);
   arenas.give_back(block);
 }
@@ -98,6 +98,26 @@ TEST_F(ManySizes, KeepTheMemoryOfTheLargest) {
   for (int64_t batch = 39; batch > 0; --batch) execute(id, batch);
   EXPECT_LE(used(), before + (8 << 20));  // a tensor of batch 40 has 10 MiB, those of all batches 200 MiB
   for (const int64_t batch : {41, 7, 55, 40, 7}) execute(id, batch);
+}
+
+TEST_F(ManySizes, ModelsShareItAndTakeItWithThem) {
+  const size_t before = used();
+  Graph g("any");
+  any_batch(g);
+  const Bytes bytes = file(g);
+  std::vector<uint32_t> ids(5);
+  for (uint32_t& id : ids) {
+    ASSERT_EQ(aclmdlLoadFromMem(bytes.data(), bytes.size(), &id), 0);
+    execute(id, 40);
+  }
+  EXPECT_LE(used(), before + (25 << 20));  // two tensors of 10 MiB
+  for (const uint32_t id : ids) execute(id, 17);
+  ASSERT_EQ(aclmdlUnload(ids[0]), 0);
+  for (size_t i = 1; i < ids.size(); ++i) {
+    execute(ids[i], 17);
+    ASSERT_EQ(aclmdlUnload(ids[i]), 0);
+  }
+  EXPECT_EQ(used(), before);
 }
 
 TEST_F(ManySizes, RunsBesideEachOtherHaveTheirOwn) {

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/parallel.h"
@@ -173,7 +174,8 @@ TEST_F(ImageBlocks, InMemoryOfTheClient) {
   Graph g("residual");
   residual(g, 6);
   const PlannedRun ready(g, 2);
-  ready->use_arena(static_cast<std::byte*>(device(ready.program->most_bytes())));
+  const size_t bytes = ready.program->most_bytes();
+  ready->use_arena({static_cast<std::byte*>(device(bytes)), bytes});
   check(ready, 6, 2);
   set_deterministic(true);
   check(ready, 6, 2);
@@ -203,6 +205,53 @@ TEST_F(ImageBlocks, AreNotMadeWhereTheyDoNotPay) {
   EXPECT_FALSE(is_divided(planned({8, 16, 128, 128}, 64, sigmoid))) << "no work for so many threads";
   EXPECT_FALSE(is_divided(planned({8, 16, 16384}, 2, sigmoid))) << "no images";
   EXPECT_TRUE(is_divided(planned({128, 16, 128, 128}, 64, sigmoid)));
+}
+
+TEST_F(ImageBlocks, WhatDiffersAlongTheBatchGoesWithItsImages) {
+  constexpr int64_t kBatch = 8, kOne = 16 * 128 * 128;
+  const Dims dims = {kBatch, 16, 128, 128};
+  Floats least(kBatch);
+  for (size_t n = 0; n < least.size(); ++n) least[n] = -0.1F * static_cast<float>(n);
+  Tensor constant = Tensor::of(least);
+  constant.dims = {kBatch, 1, 1, 1};
+  for (const bool computed : {false, true}) {
+    Graph g("bounds");
+    Builder build(g);
+    const Endpoint x = build.input("x", 0, {DType::Float, dims});
+    Endpoint low = build.constant("low", constant);
+    if (computed) low = build.input("bounds", 1, {DType::Float, constant.dims});
+    const Endpoint one = build.constant("one", Tensor::of(Floats{1}));
+    const Endpoint clipped = build("ClipByValueV2", "clip", {build("Relu6", "six", {x}), low, one});
+    const Endpoint again = build("ClipByValueV2", "again", {build("Sub", "down", {clipped, one}), low, one});
+    build.outputs({build("Tanh", "last", {build("Maximum", "max", {again, low})})});
+    const PlannedRun ready(g, 2);
+    EXPECT_EQ(times(*ready.program, "clip"), computed ? 4u : 1u);
+    const Floats from = numbers(kBatch * kOne, 7);
+    void* const inputs[] = {device(from), device(least)};
+    void* y = device(from.size() * sizeof(float));
+    ready->run(std::span(inputs, computed ? 2 : 1), std::span(&y, 1), {});
+    const Floats got = values<float>(y, from.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      const double bound = least[i / kOne], one_less = std::clamp<double>(from[i], 0, 1) - 1;
+      ASSERT_NEAR(got[i], std::tanh(std::clamp(one_less, bound, 1.0)), 1e-6) << i;
+    }
+  }
+}
+
+TEST_F(ImageBlocks, ScalesAlongTheBatchAreForWholeSteps) {
+  const Dims dims = {8, 16, 128, 128};
+  for (const int64_t axis : {0, 1}) {
+    Graph g("scales");
+    Builder build(g);
+    const Endpoint x = build.input("x", 0, {DType::Float, dims});
+    const Endpoint scale = build.constant("scale", Tensor::of(Floats(static_cast<size_t>(dims[axis ? 1 : 0]), 0.1F)));
+    const Endpoint bytes =
+        build("QuantizeLinear", "q", {build("Relu", "first", {x}), scale}, {{"axis", axis}, {"dtype", int64_t{4}}});
+    build.outputs({build("DequantizeLinear", "d", {bytes, scale}, {{"axis", axis}})});
+    const std::vector<Known> inputs = {Known(DType::Float, dims)};
+    const auto program = plan(g, inputs, {}, 2);
+    EXPECT_EQ(times(*program, "q"), axis ? 4u : 1u);
+  }
 }
 
 TEST_F(ImageBlocks, WeightsThatAreMadeOfImagesAreReadWhole) {
