@@ -386,14 +386,16 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
   const bool plain_halves = spec.map == ReduceMap::none && spec.compute == Compute::F32 &&
                             (in.dtype == DType::Float16 || in.dtype == DType::BFloat16);
   const bool brief_halves = plain_halves && !spec.pivot && short_and_dense(in, mask, out);
-  // Only an addition is cheaper than bringing halves into a buffer of floats.
-  const bool halves = plain_halves && spec.op == ReduceOp::sum && !brief_halves;
+  // Sums of floats and halves, of their squares and magnitudes, need no buffer of floats in between.
+  const bool sums = spec.op == ReduceOp::sum && spec.compute == Compute::F32 && !brief_halves &&
+                    (in.dtype == DType::Float || in.dtype == DType::Float16 || in.dtype == DType::BFloat16) &&
+                    (spec.map == ReduceMap::none || spec.map == ReduceMap::square || spec.map == ReduceMap::abs);
   const bool integers =
       (spec.op == ReduceOp::max || spec.op == ReduceOp::min) && spec.map == ReduceMap::none &&
       spec.compute == Compute::I64 &&
       (in.dtype == DType::Int8 || in.dtype == DType::UInt8 || in.dtype == DType::Int16 || in.dtype == DType::Int32);
   auto row = [&](const void* x, int64_t n, const void* pivot, void* to) {
-    if (halves) return table.sum_row_half(in.dtype, x, n, static_cast<double*>(to));
+    if (sums) return table.sum_row(map, in.dtype, x, n, static_cast<double*>(to));
     if (integers) return short_row_kernels().extreme_row(op, in.dtype, x, n, static_cast<int64_t*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_row(op, mc, x, n, to);
     alignas(64) char buffer[kBlock * 8];
@@ -404,7 +406,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     }
   };
   auto cols = [&](const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, void* to) {
-    if (halves) return table.sum_cols_half(in.dtype, x, stride, rows, n, static_cast<double*>(to));
+    if (sums) return table.sum_cols(map, in.dtype, x, stride, rows, n, static_cast<double*>(to));
     if (integers) return short_row_kernels().extreme_cols(op, in.dtype, x, stride, rows, n, static_cast<int64_t*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_cols(op, mc, x, stride, rows, n, to);
     alignas(64) char buffer[8 * kCols * 8];
@@ -448,7 +450,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
       !spec.pivot && (spec.map == ReduceMap::none
                           ? integers || brief_halves || (in.dtype == storage_of(spec.compute) && wide != Compute::C128)
                           : spec.compute == Compute::F32 && in.dtype == DType::Float);
-  run(Body{spec.compute, 1, size_of(wide), halves || integers, init, row, cols, combine, done,
+  run(Body{spec.compute, 1, size_of(wide), sums || integers, init, row, cols, combine, done,
            several_at_once ? &several : nullptr, brief_halves},
       in, mask, out, spec.pivot);
 }

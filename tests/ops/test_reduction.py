@@ -305,6 +305,23 @@ def test_pairs_of_moments(dtype):
         same(out, want, dtype, f"norm {p}")
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_columns(dtype):
+    """Sums of columns, of their squares and of their magnitudes: any number of rows, rows apart, NaN and infinities anywhere."""
+    torch.manual_seed(0)
+    for rows, columns in ((5, 37), (16, 700), (700, 16), (129, 513), (33, 2050), (2100, 64)):
+        x = torch.randn(rows, columns).to(dtype)
+        apart = torch.randn(rows, columns + 3).to(dtype).npu()
+        apart[:, :columns] = x.npu()
+        for name, f in (("sum", lambda t: t.sum(0)), ("squares", lambda t: t.norm(dim=0)), ("magnitudes", lambda t: t.norm(1, dim=0))):
+            for y in (x.npu(), apart[:, :columns]):
+                same(f(y), f(x.double()), dtype, (name, rows, columns))
+        x[rows // 2, 0], x[rows - 1, 1], x[0, columns - 1] = math.nan, math.inf, -math.inf
+        for f in (lambda t: t.sum(0), lambda t: t.norm(dim=0), lambda t: t.norm(1, dim=0)):
+            got, want = f(x.npu()).cpu(), f(x.float())
+            assert torch.equal(got.isnan(), want.isnan()) and torch.equal(got.isinf(), want.isinf()) and got[1] == math.inf
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 15, 16, 17, 24, 31, 40, 64, 100, 511, 512, 513])
 def test_short_rows(n):
     """Rows are reduced several at a time: any number of them, rows apart, extremes and NaN anywhere, the same bits whatever the layout."""

@@ -9,8 +9,28 @@
 namespace updraft::UPDRAFT_ISA {
 namespace {
 
+// What is summed of a float: itself, its square, its magnitude.
+struct Plain {
+  template <class V>
+  static V of(V v) {
+    return v;
+  }
+};
+struct Square {
+  template <class V>
+  static V of(V v) {
+    return v * v;
+  }
+};
+struct Magnitude {
+  template <class V>
+  static V of(V v) {
+    return v < 0 ? -v : v;
+  }
+};
+
 // A sum of floats or halves: 64 lanes of floats, added up in double after some thousands.
-template <class H>
+template <class M, class H>
 double sum_of(const H* x, int64_t n) {
   constexpr int64_t kBlock = 4096, kStep = 64, L = kLanes<float>;
   double total = 0;
@@ -20,10 +40,10 @@ double sum_of(const H* x, int64_t n) {
     int64_t i = 0;
     for (; i + kStep <= m; i += kStep)
 #pragma GCC unroll 16
-      for (int64_t u = 0; u < kStep / L; ++u) sum[u] += widen(x + b + i + u * L);
+      for (int64_t u = 0; u < kStep / L; ++u) sum[u] += M::of(widen(x + b + i + u * L));
     alignas(64) float lane[kStep];
     for (int64_t u = 0; u < kStep / L; ++u) store_vector<float>(lane + u * L, sum[u]);
-    for (int64_t j = 0; i < m; ++i, ++j) lane[j] += static_cast<float>(x[b + i]);
+    for (int64_t j = 0; i < m; ++i, ++j) lane[j] += M::of(static_cast<float>(x[b + i]));
     for (int64_t h = kStep / 2; h >= 8; h /= 2)
       for (int64_t j = 0; j < h; ++j) lane[j] += lane[j + h];
     double eight[8];
@@ -52,7 +72,7 @@ void row(const void* x, int64_t n, void* wide) {
       for (int64_t j = 0; j < h; ++j) lane[j] *= lane[j + h];
     acc *= lane[0];
   } else if constexpr (std::is_same_v<O, AddOp> && std::is_same_v<T, float>) {
-    acc += sum_of(v, n);
+    acc += sum_of<Plain>(v, n);
   } else {
     acc = O::apply(acc, fold<O, W>(v, n));
   }
@@ -113,18 +133,19 @@ UPDRAFT_VECTOR_INLINE V as_float(const H* p) {
   if constexpr (std::is_same_v<V, float>) return static_cast<float>(*p);
   else return widen(p);
 }
-template <class V, class H>
+template <class M, class V, class H>
 UPDRAFT_VECTOR_INLINE V four_rows(const H* p, int64_t stride) {
-  return (as_float<V>(p) + as_float<V>(p + stride)) + (as_float<V>(p + 2 * stride) + as_float<V>(p + 3 * stride));
+  return (M::of(as_float<V>(p)) + M::of(as_float<V>(p + stride))) +
+         (M::of(as_float<V>(p + 2 * stride)) + M::of(as_float<V>(p + 3 * stride)));
 }
 
 /// Sums of floats or halves: sixteen rows (then eight) in float, then once in double. Four rows are read at a time:
 /// with more, matrices whose rows are a page apart want more lines of the same sets than the cache has.
-template <class H>
+template <class M, class H>
 void column_sums(const H* x, int64_t stride, int64_t rows, int64_t columns, double* sums) {
   if (const int64_t taken = merged_rows<AddOp>(
           stride, rows, columns, sums,
-          [&](int64_t lines, int64_t wider, double* more) { column_sums(x, wider, lines, wider, more); })) {
+          [&](int64_t lines, int64_t wider, double* more) { column_sums<M>(x, wider, lines, wider, more); })) {
     x += taken * stride;
     rows -= taken;
   }
@@ -136,21 +157,21 @@ void column_sums(const H* x, int64_t stride, int64_t rows, int64_t columns, doub
     int64_t r = 0;
     for (; r + 16 <= rows; r += 16) {
       const H *p = x + r * stride + from, *p4 = p + 4 * stride, *p8 = p4 + 4 * stride, *p12 = p8 + 4 * stride;
-      along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<V>(p + c, stride)); });
-      along(n, [&]<class V>(int64_t c) { put(first + c, as_float<V>(first + c) + four_rows<V>(p4 + c, stride)); });
-      along(n, [&]<class V>(int64_t c) { put(second + c, four_rows<V>(p8 + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<M, V>(p + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { put(first + c, as_float<V>(first + c) + four_rows<M, V>(p4 + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { put(second + c, four_rows<M, V>(p8 + c, stride)); });
       along(n, [&]<class V>(int64_t c) {
-        add_to(wide + c, as_float<V>(first + c) + (as_float<V>(second + c) + four_rows<V>(p12 + c, stride)));
+        add_to(wide + c, as_float<V>(first + c) + (as_float<V>(second + c) + four_rows<M, V>(p12 + c, stride)));
       });
     }
     for (; r + 8 <= rows; r += 8) {
       const H *p = x + r * stride + from, *p4 = p + 4 * stride;
-      along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<V>(p + c, stride)); });
-      along(n, [&]<class V>(int64_t c) { add_to(wide + c, as_float<V>(first + c) + four_rows<V>(p4 + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { put(first + c, four_rows<M, V>(p + c, stride)); });
+      along(n, [&]<class V>(int64_t c) { add_to(wide + c, as_float<V>(first + c) + four_rows<M, V>(p4 + c, stride)); });
     }
     for (; r < rows; ++r) {
       const H* p = x + r * stride + from;
-      along(n, [&]<class V>(int64_t c) { add_to(wide + c, as_float<V>(p + c)); });
+      along(n, [&]<class V>(int64_t c) { add_to(wide + c, M::of(as_float<V>(p + c))); });
     }
   }
 }
@@ -159,7 +180,8 @@ template <class O, class T, class W>
 void cols(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
   W* acc = static_cast<W*>(wide);
   const T* v = static_cast<const T*>(x);
-  if constexpr (std::is_same_v<O, AddOp> && std::is_same_v<T, float>) return column_sums(v, stride, rows, n, acc);
+  if constexpr (std::is_same_v<O, AddOp> && std::is_same_v<T, float>)
+    return column_sums<Plain>(v, stride, rows, n, acc);
   if (const int64_t taken = merged_rows<O>(stride, rows, n, acc, [&](int64_t lines, int64_t columns, W* sums) {
         cols<O, T, W>(x, columns, lines, columns, sums);
       })) {
@@ -400,13 +422,29 @@ void reduce_map(int map, int compute, const void* x, int64_t n, const void* pivo
   }
 }
 
-void sum_row_half(DType type, const void* x, int64_t n, double* wide) {
-  *wide += type == DType::Float16 ? sum_of(static_cast<const Half*>(x), n) : sum_of(static_cast<const BFloat16*>(x), n);
+/// f.operator()<M, H>() for what is summed of what.
+template <class F>
+void by_summed(int map, DType type, F&& f) {
+  const auto by_type = [&]<class M>() {
+    switch (type) {
+      case DType::Float16: return f.template operator()<M, Half>();
+      case DType::BFloat16: return f.template operator()<M, BFloat16>();
+      default: return f.template operator()<M, float>();
+    }
+  };
+  switch (static_cast<ReduceMap>(map)) {
+    case ReduceMap::square: return by_type.template operator()<Square>();
+    case ReduceMap::abs: return by_type.template operator()<Magnitude>();
+    default: return by_type.template operator()<Plain>();
+  }
 }
 
-void sum_cols_half(DType type, const void* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
-  if (type == DType::Float16) column_sums(static_cast<const Half*>(x), stride, rows, n, wide);
-  else column_sums(static_cast<const BFloat16*>(x), stride, rows, n, wide);
+void sum_row(int map, DType type, const void* x, int64_t n, double* wide) {
+  by_summed(map, type, [&]<class M, class H>() { *wide += sum_of<M>(static_cast<const H*>(x), n); });
+}
+
+void sum_cols(int map, DType type, const void* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
+  by_summed(map, type, [&]<class M, class H>() { column_sums<M>(static_cast<const H*>(x), stride, rows, n, wide); });
 }
 
 void moments_row(int compute, const void* x, int64_t n, const void* pivot, double* sum, double* square) {
