@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from aclnn import call
 
 FORMATS = (torch.contiguous_format, torch.channels_last)
 TYPES = (torch.float32, torch.float16, torch.int8, torch.int64, torch.bool, torch.complex64)
@@ -44,6 +45,21 @@ def test_copied_into_a_part(dtype):
             target[:, 3:11].copy_(source)
             target[:, 23:19:1].copy_(target[:, 23:19:1])  # nothing
         assert torch.equal(on_npu.cpu(), whole)
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float16, torch.bfloat16), ids=str)
+def test_means_of_windows(dtype):
+    """kernel, stride, padding, ceil_mode, count_include_pad, divisor_override"""
+    for window in (([2, 2], [2, 2], [0, 0], False, True, 0), ([3, 2], [3, 2], [0, 0], False, True, 0), ([3, 3], [1, 1], [1, 1], False, True, 0),
+                   ([3, 3], [2, 2], [1, 1], True, False, 0), ([3, 2], [2, 1], [1, 0], True, True, 0), ([2, 3], [2, 2], [0, 1], False, False, 5),
+                   ([5, 7], [1, 1], [0, 0], False, True, 0)):
+        for channels in (16, 17, 40, 384, 3):
+            x = image(dtype, channels, torch.channels_last)
+            kernel, stride, padding, ceil, count, by = window
+            want = torch.nn.functional.avg_pool2d(x.double(), kernel, stride, padding, ceil, count, by or None).to(dtype)
+            out = moved(torch.zeros_like(want), torch.channels_last)
+            call("aclnnAvgPool2d", moved(x, torch.channels_last), kernel, stride, padding, ceil, count, by, 0, out)
+            torch.testing.assert_close(out.cpu(), want, rtol=1e-6 if dtype is torch.float32 else 0, atol=1e-5 if dtype is torch.float32 else 0)
 
 
 def test_resized_by_nearest():

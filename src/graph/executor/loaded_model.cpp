@@ -348,7 +348,8 @@ BorrowedRun::BorrowedRun(LoadedModel& model, std::shared_ptr<const Program> prog
   }
   std::span<std::byte> memory(arena, arena ? program_->most_bytes() : 0);
   if (!arena) {
-    memory = model_.arenas_->take(program_->arena_bytes, run_ ? run_->arena() : nullptr);
+    const size_t bytes = wants_whole(*program_) ? program_->most_bytes() : program_->arena_bytes;
+    memory = model_.arenas_->take(bytes, run_ ? run_->arena() : nullptr);
     arena_ = memory.data();
   }
   try {

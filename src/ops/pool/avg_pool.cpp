@@ -1,12 +1,56 @@
 // Average pooling over windows, and adaptive.
+#include <algorithm>
+
 #include "kernels/pipeline.h"
+#include "kernels/reduce.h"
 #include "ops/op.h"
 #include "ops/pool/pool.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
 using PoolFn = void (*KernelTable::*)(const PoolShape&, Compute, const void*, void*);
+
+/// Images whose channels lie side by side, enough of them for whole vectors.
+bool has_rows_of_channels(const TensorView& v) { return v.rank == 4 && v.dims[1] >= 16 && v.strides[1] == 1; }
+
+/// What of the window of output o lies in the image, in one direction, and what this direction divides the sum by.
+struct Span {
+  int64_t begin, end, divisor;
+  Span(const PoolShape& s, int d, int64_t o) {
+    const int64_t from = o * s.stride[d] - s.padding[d], to = std::min(from + s.kernel[d], s.in[d] + s.padding[d]);
+    begin = std::max<int64_t>(from, 0);
+    end = std::min(to, s.in[d]);
+    divisor = s.count_padding ? to - from : end - begin;
+  }
+};
+
+/// Means of windows by rows of channels, without bringing each channel's plane together.
+void means_of_rows(const PoolShape& s, const TensorView& in, const TensorView& out) {
+  const int64_t channels = in.dims[1], lines = out.dims[0] * s.out[1];
+  const int64_t work = s.out[2] * channels * s.kernel[1] * s.kernel[2];
+  const StoreFn store = kernels().store[static_cast<int>(Compute::F64)][static_cast<int>(out.dtype)];
+  parallel_for(lines, std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)), [&](int64_t first, int64_t last) {
+    ScratchScope scratch;
+    auto* sums = scratch.take<double>(static_cast<size_t>(channels));
+    for (int64_t line = first; line < last; ++line) {
+      const int64_t n = line / s.out[1], h = line % s.out[1];
+      const Span rows(s, 1, h);
+      for (int64_t w = 0; w < s.out[2]; ++w) {
+        const Span columns(s, 2, w);
+        std::fill_n(sums, channels, 0.0);
+        for (int64_t row = rows.begin; row < rows.end; ++row)
+          kernels().sum_cols(static_cast<int>(ReduceMap::none), in.dtype,
+                             at_element(in, n * in.strides[0] + row * in.strides[2] + columns.begin * in.strides[3]),
+                             in.strides[3], std::max<int64_t>(columns.end - columns.begin, 0), channels, sums);
+        const auto divisor = static_cast<double>(s.divisor ? s.divisor : rows.divisor * columns.divisor);
+        for (int64_t c = 0; c < channels; ++c) sums[c] /= divisor;
+        store(at_element(out, n * out.strides[0] + h * out.strides[2] + w * out.strides[3]), 1, sums, channels);
+      }
+    }
+  });
+}
 
 void plan(Op& op, int spatial, const PoolShape& s, const TensorView& in, const TensorView& out, PoolFn fn) {
   const Compute c = pool_compute(op, out);
@@ -15,8 +59,13 @@ void plan(Op& op, int spatial, const PoolShape& s, const TensorView& in, const T
     op.launch([=] { fill_elements(out, Params{}); });
     return;
   }
-  const Planes from(in, spatial, c), to(out, spatial, c);
   op.work(2 * (in.numel() + out.numel()));
+  if (fn == &KernelTable::avg_pool && spatial == 2 && c == Compute::F32 && in.dtype == out.dtype &&
+      has_rows_of_channels(in) && has_rows_of_channels(out)) {
+    op.launch([=] { means_of_rows(s, in, out); });
+    return;
+  }
+  const Planes from(in, spatial, c), to(out, spatial, c);
   op.launch([=] { map_planes(from, to, [&](const void* x, void* y) { (kernels().*fn)(s, c, x, y); }); });
 }
 
