@@ -74,7 +74,7 @@ bool is_batch(const StepTensor& t, int64_t batch) {
 
 size_t bytes_of(const StepTensor& t) { return static_cast<size_t>(count_of(t.dims)) * size_of(t.dtype); }
 
-/// Memory that steps move. Measured on 2 cores with 2 MiB of L2 each and 32 MiB of L3: steps that move more than the
+/// Memory that steps move. Measured on 2 cores with 1 MiB of L2 each and 32 MiB of L3: steps that move more than the
 /// first gain by rounds, as long as those move no more than the second.
 struct Moved {
   explicit Moved(int threads) : threads_(static_cast<size_t>(std::max(threads / 8, 1))) {}
