@@ -431,7 +431,8 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     if (spec.map == ReduceMap::none)
       return table_of_rows.rows(op, brief_halves ? DType::Float : in.dtype, x, stride, rows, n, to);
     const float* from = static_cast<const float*>(x);
-    double* sums = static_cast<double*>(to);
+    auto* values = static_cast<double*>(to);
+    if (sums) return table_of_rows.sums(map, from, stride, rows, n, values);
     alignas(64) float buffer[8 * kBlock];
     const int64_t some = 8 * kBlock / n;  // rows whose elements the buffer holds
     for (int64_t r = 0; r < rows; r += some) {
@@ -442,7 +443,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
         for (int64_t i = 0; i < m; ++i)
           table.reduce_map(map, c, from + (r + i) * stride, n, nullptr, 0, spec.p, buffer + i * n);
       }
-      table_of_rows.rows(op, in.dtype, buffer, n, m, n, sums + r);
+      table_of_rows.rows(op, in.dtype, buffer, n, m, n, values + r);
     }
   };
   const FunctionRef<void(const void*, int64_t, int64_t, int64_t, void*)> several = short_rows;

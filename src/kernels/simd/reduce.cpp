@@ -3,31 +3,12 @@
 
 #include "kernels/reduce.h"
 #include "kernels/simd/lanes.h"
+#include "kernels/simd/summed.h"
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
-
-// What is summed of a float: itself, its square, its magnitude.
-struct Plain {
-  template <class V>
-  static V of(V v) {
-    return v;
-  }
-};
-struct Square {
-  template <class V>
-  static V of(V v) {
-    return v * v;
-  }
-};
-struct Magnitude {
-  template <class V>
-  static V of(V v) {
-    return v < 0 ? -v : v;
-  }
-};
 
 // A sum of floats or halves: 64 lanes of floats, added up in double after some thousands.
 template <class M, class H>

@@ -5,6 +5,7 @@
 
 #include "kernels/reduce.h"
 #include "kernels/simd/lanes.h"
+#include "kernels/simd/summed.h"
 #include "kernels/simd/transpose.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -69,21 +70,21 @@ UPDRAFT_VECTOR_INLINE V<W> load_as(const T* p) {
 }
 
 /// One row, with the order of several_rows().
-template <class O, class W, class T>
+template <class O, class W, class M, class T>
 W one_row(const T* x, int64_t n) {
   if (n < kWidth) {
-    W all = static_cast<W>(x[0]);
-    for (int64_t c = 1; c < n; ++c) all = apply_one<O>(all, static_cast<W>(x[c]));
+    W all = M::of(static_cast<W>(x[0]));
+    for (int64_t c = 1; c < n; ++c) all = apply_one<O>(all, M::of(static_cast<W>(x[c])));
     return all;
   }
   W lane[kWidth];
-  for (int64_t j = 0; j < kWidth; ++j) lane[j] = static_cast<W>(x[j]);
+  for (int64_t j = 0; j < kWidth; ++j) lane[j] = M::of(static_cast<W>(x[j]));
   int64_t c = kWidth;
   for (; c + kWidth <= n; c += kWidth)
-    for (int64_t j = 0; j < kWidth; ++j) lane[j] = apply_one<O>(lane[j], static_cast<W>(x[c + j]));
+    for (int64_t j = 0; j < kWidth; ++j) lane[j] = apply_one<O>(lane[j], M::of(static_cast<W>(x[c + j])));
   if (c < n)
     for (int64_t j = 0; j < kWidth; ++j)
-      lane[j] = apply_one<O>(lane[j], c + j < n ? static_cast<W>(x[c + j]) : O::template identity<W>());
+      lane[j] = apply_one<O>(lane[j], c + j < n ? M::of(static_cast<W>(x[c + j])) : O::template identity<W>());
   for (int64_t h = kWidth / 2; h >= 1; h /= 2)
     for (int64_t j = 0; j < h; ++j) lane[j] = apply_one<O>(lane[j], lane[j + h]);
   return lane[0];
@@ -92,7 +93,7 @@ W one_row(const T* x, int64_t n) {
 /// A square of registers at a time. Rows of 16 elements and more: each is folded to 16 lanes and these to a register,
 /// the square is transposed and folded again. Shorter ones: the square is transposed as it is, and its columns are
 /// folded from left to right. The order is the same for every instruction set.
-template <class O, class W, class T, class Wide>
+template <class O, class W, class M, class T, class Wide>
 void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wide) {
   constexpr int L = kVectorBytes / sizeof(W), kRegisters = kWidth / L;
   auto put = [&](int64_t row, const V<W>& values) __attribute__((always_inline)) {
@@ -117,17 +118,17 @@ void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wid
         const T* p = x + (r + i) * stride;
         V<W> sum[kRegisters];
 #pragma GCC unroll 8
-        for (int k = 0; k < kRegisters; ++k) sum[k] = load_as<W>(p + k * L);
+        for (int k = 0; k < kRegisters; ++k) sum[k] = M::of(load_as<W>(p + k * L));
         auto add = [&](const T* from) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-          for (int k = 0; k < kRegisters; ++k) sum[k] = apply<O, W>(sum[k], load_as<W>(from + k * L));
+          for (int k = 0; k < kRegisters; ++k) sum[k] = apply<O, W>(sum[k], M::of(load_as<W>(from + k * L)));
         };
         int64_t c = kWidth;
         for (; c + kWidth <= n; c += kWidth) add(p + c);
         if (c < n && beyond) {
 #pragma GCC unroll 8
           for (int k = 0; k < kRegisters; ++k)
-            sum[k] = apply<O, W>(sum[k], of_row[k] ? load_as<W>(p + c + k * L) : nothing);
+            sum[k] = apply<O, W>(sum[k], of_row[k] ? M::of(load_as<W>(p + c + k * L)) : nothing);
         } else if (c < n) {
           alignas(64) T rest[kWidth];
           std::fill_n(rest, kWidth, O::template identity<T>());
@@ -153,7 +154,7 @@ void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wid
       for (int64_t from = 0; from < n; from += L) {
         V<W> lane[L];
 #pragma GCC unroll 16
-        for (int i = 0; i < L; ++i) lane[i] = load_as<W>(x + (r + i) * stride + from);
+        for (int i = 0; i < L; ++i) lane[i] = M::of(load_as<W>(x + (r + i) * stride + from));
         transpose_lanes(lane);
         all = from == 0 ? lane[0] : apply<O, W>(all, lane[0]);
 #pragma GCC unroll 16
@@ -163,7 +164,7 @@ void several_rows(const T* x, int64_t stride, int64_t rows, int64_t n, Wide* wid
       put(r, all);
     }
   }
-  for (; r < rows; ++r) wide[r] = apply_one<O>(wide[r], static_cast<Wide>(one_row<O, W>(x + r * stride, n)));
+  for (; r < rows; ++r) wide[r] = apply_one<O>(wide[r], static_cast<Wide>(one_row<O, W, M>(x + r * stride, n)));
 }
 
 template <class F>
@@ -192,7 +193,7 @@ void by_integer(DType type, F&& f) {
 
 void reduce_short_rows(int op, DType type, const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
   auto run = [&]<class O, class W, class T, class Wide>() {
-    several_rows<O, W>(static_cast<const T*>(x), stride, rows, n, static_cast<Wide*>(wide));
+    several_rows<O, W, Plain>(static_cast<const T*>(x), stride, rows, n, static_cast<Wide*>(wide));
   };
   switch (type) {
     case DType::Float:
@@ -213,6 +214,15 @@ void reduce_short_rows(int op, DType type, const void* x, int64_t stride, int64_
         by_integer(type, [&]<class T>() { run.template operator()<O, int32_t, T, int64_t>(); });
       });
   }
+}
+
+void sums_of_short_rows(int map, const float* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
+  auto run = [&]<class M>() {
+    if (n >= kWidth) several_rows<AddOp, float, M>(x, stride, rows, n, wide);
+    else several_rows<AddOp, double, M>(x, stride, rows, n, wide);
+  };
+  if (static_cast<ReduceMap>(map) == ReduceMap::square) run.template operator()<Square>();
+  else run.template operator()<Magnitude>();
 }
 
 template <class O, class T>
@@ -315,6 +325,7 @@ void running_sums(const float* x, int64_t rows, int64_t n, float* to) {
 }  // namespace
 
 extern const ShortRows short_rows_table;
-constinit const ShortRows short_rows_table = {reduce_short_rows, extreme_row, extreme_cols, running_sums};
+constinit const ShortRows short_rows_table = {reduce_short_rows, sums_of_short_rows, extreme_row, extreme_cols,
+                                              running_sums};
 
 }  // namespace updraft::UPDRAFT_ISA
