@@ -292,7 +292,8 @@ TEST(CollectiveReduce, OnOtherInstructionSets) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       setenv("UPDRAFT_MAX_ISA", isa, 1);
-      execl("/proc/self/exe", "updraft_unit", "--gtest_filter=CollectiveReduce.*-*OnOtherInstructionSets", "--gtest_brief=1", nullptr);
+      execl("/proc/self/exe", "updraft_unit", "--gtest_filter=CollectiveReduce.*-*OnOtherInstructionSets",
+            "--gtest_brief=1", nullptr);
       _exit(127);
     }
     int status = 0;
