@@ -186,10 +186,10 @@ int64_t Run::work() const {
 
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place) {
   if (wants_whole(*program_)) {
-    if (!whole_) {
-      const bool fits = arena_.size() >= program_->whole->arena_bytes;
-      whole_ = std::make_unique<Run>(program_->whole, weights_, device_, fits ? arena_ : std::span<std::byte>());
-    }
+    // the memory may have room for it now, or none any more
+    const auto memory = arena_.size() >= program_->whole->arena_bytes ? arena_ : std::span<std::byte>();
+    if (whole_) whole_->use_arena(memory);
+    else whole_ = std::make_unique<Run>(program_->whole, weights_, device_, memory);
     whole_->run(inputs, outputs, place);
     return;
   }

@@ -181,6 +181,25 @@ TEST_F(ImageBlocks, InMemoryOfTheClient) {
   check(ready, 6, 2);
 }
 
+TEST_F(ImageBlocks, WholeStepsDoNotOutgrowAnArenaThatIsSmallerNow) {
+  Graph g("residual");
+  residual(g, 6);
+  const PlannedRun ready(g, 2);
+  const size_t most = ready.program->most_bytes(), least = ready.program->arena_bytes;
+  ASSERT_LT(least, most);
+  auto* block = static_cast<std::byte*>(device(most));
+  set_deterministic(true);
+  ready->use_arena({block, most});
+  check(ready, 6, 2);
+  ready->use_arena({block, least});  // the same address: what lies behind is somebody else's
+  ASSERT_EQ(aclrtMemset(block + least, most - least, 0x5A, most - least), 0);
+  check(ready, 6, 3);
+  const auto behind = values<uint8_t>(block + least, most - least);
+  EXPECT_TRUE(std::ranges::all_of(behind, [](uint8_t byte) { return byte == 0x5A; }));
+  ready->use_arena({block, most});
+  check(ready, 6, 4);
+}
+
 /// x goes through steps of one type, and `more` reads the last of them.
 std::optional<Program> planned(const Dims& dims, int threads, const std::function<Endpoint(Builder&, Endpoint)>& more) {
   Graph g("chain");
