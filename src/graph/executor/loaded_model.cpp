@@ -366,9 +366,8 @@ BorrowedRun::~BorrowedRun() {
     std::lock_guard lock(model_.mutex_);
     const auto kept = std::ranges::find(model_.programs_, program_, &LoadedModel::Kept::program);
     if (kept != model_.programs_.end()) {
-      if (!kept->work) {
-        if (const int64_t work = run_->work(); work != INT64_MAX) kept->work = work;
-      }
+      const int64_t work = kept->work ? *kept->work : run_->work();
+      if (work != INT64_MAX) kept->work = work;
       kept->runs.push_back(std::move(run_));
     }
   }

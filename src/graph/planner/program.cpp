@@ -183,7 +183,7 @@ class Planner {
     };
     const std::vector<ImageBlock> blocks = find_image_blocks(program_.steps, fixed, threads_);
     if (blocks.empty()) {
-      place_tensors(program_, roots_);
+      place_tensors(program_, std::move(roots_));
       return std::move(program_);
     }
     auto whole = std::make_shared<Program>(program_);
