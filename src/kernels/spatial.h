@@ -1,10 +1,14 @@
 // Kernels on planes: the last one to three dimensions of one channel of one image, contiguous, in a compute type.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "tensor/dtype.h"
 
 namespace updraft {
+namespace packed {
+struct Tail;
+}
 
 /// Pooling windows; depth, height, width (1 for dimensions that are absent).
 struct PoolShape {
@@ -19,6 +23,15 @@ struct PoolShape {
   int64_t origin(int64_t d, int64_t h, int64_t w) const {
     return ((d * stride[0] - padding[0]) * in[1] + h * stride[1] - padding[1]) * in[2] + w * stride[2] - padding[2];
   }
+  /// What of the window of output o lies in the image, in one direction, and what that divides the sum by.
+  struct Span {
+    int64_t begin, end, divisor;
+  };
+  Span span(int d, int64_t o) const {
+    const int64_t from = o * stride[d] - padding[d], to = std::min(from + kernel[d], in[d] + padding[d]);
+    const int64_t begin = std::max<int64_t>(from, 0), end = std::min(to, in[d]);
+    return {begin, end, count_padding ? to - from : end - begin};
+  }
   int64_t offset(int64_t k) const {
     return (k / kernel[2] / kernel[1] * dilation[0] * in[1] + k / kernel[2] % kernel[1] * dilation[1]) * in[2] +
            k % kernel[2] * dilation[2];
@@ -29,6 +42,11 @@ struct PoolShape {
 struct PointWindows {
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], padding[2];
   int64_t x[2], y[2], grad[2], dx[2];  ///< elements between lines, and between points of a line
+};
+
+/// A convolution of each channel by itself, of images whose channels lie side by side; height and width.
+struct DepthwiseShape {
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], padding[2], channels;
 };
 
 /// One dimension of a resampling: output o is the sum over k of weight[k * out + o] * in[index[k * out + o]].

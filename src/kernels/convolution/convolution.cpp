@@ -9,8 +9,8 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/channels.h"
-#include "kernels/constant_operand.h"
-#include "kernels/convolution/filter_blocks.h"
+#include "kernels/convolution/depthwise.h"
+#include "kernels/convolution/operands.h"
 #include "kernels/convolution/places.h"
 #include "kernels/convolution/plan.h"
 #include "kernels/convolution/views.h"
@@ -26,135 +26,6 @@
 namespace updraft {
 namespace {
 using namespace convolution_plan;
-
-// How a tensor will lie when the convolution takes it: channels-last, or plain, as it is or in a dense copy.
-bool taken_last(const TensorView& v, DType type) { return v.dtype == type && !v.is_contiguous() && channels_last(v); }
-
-// Filters that a primitive takes, or gives, as TensorFlow has them.
-bool taken_apart(const ConvolutionShape& s, const TensorView& v, DType type) {
-  return s.groups == 1 && v.dtype == type && !v.is_contiguous() && taps_outermost(v);
-}
-
-// What Dense and Result take for a tensor.
-size_t dense_bytes(const TensorView& v, DType type, bool allow_last = true) {
-  if ((v.dtype == type && v.is_contiguous()) || (allow_last && taken_last(v, type))) return 0;
-  return scratch_size(static_cast<size_t>(v.numel()) * size_of(type));
-}
-
-// The view that a dense copy of a tensor has, without memory.
-TensorView dense_view(const TensorView& v, DType type) { return TensorView::contiguous(nullptr, type, v.dims, v.rank); }
-
-// A tensor as oneDNN reads it: dense, plain or channels-last, in the type of the problem.
-struct Dense {
-  TensorView view;
-  bool last = false;
-  Dense(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true)
-      : view(v), last(allow_last && taken_last(v, type)) {
-    if (dense_bytes(v, type, allow_last) == 0) return;
-    view = gather_to(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v);
-  }
-};
-// A result: written in place where it is dense, else copied from a dense one.
-struct Result {
-  TensorView view, to;
-  bool last = false;
-  Result(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true, bool as_it_lies = false)
-      : view(v), to(v), last(allow_last && taken_last(v, type)) {
-    if (as_it_lies || dense_bytes(v, type, allow_last) == 0) return;
-    view = TensorView::contiguous(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims, v.rank);
-  }
-  void finish() const {
-    if (view.data != to.data) copy_elements(to, view);
-  }
-};
-
-// A weight as a product of matrices takes it (dense, in its type) or as a primitive does: where it lies, in the scope,
-// or from the forms of a constant one.
-class Weight {
- public:
-  Weight(const ConvolutionShape& s, const TensorView& v, DType type, ConstantOperand* constant, ScratchScope& scratch)
-      : view_(v), type_(type), constant_(constant), scratch_(scratch), apart_(taken_apart(s, v, type)) {}
-
-  /// Whether the plan whose operand take() gets is one for such filters.
-  bool is_apart() const { return apart_; }
-
-  TensorView dense() {
-    if (!constant_ || is_dense()) return Dense(view_, type_, scratch_, false).view;
-    const memory::desc plain =
-        desc_of(memory::dims(view_.dims, view_.dims + view_.rank), onednn::type_of(type_), false);
-    form_ = constant_->form(view_, plain, [&](std::byte* to) { gather_to(to, type_, view_); });
-    return TensorView::contiguous(const_cast<std::byte*>(form_.get()), type_, view_.dims, view_.rank);
-  }
-
-  const void* take(const Operand& operand) {
-    if (const int64_t block = !constant_ && operand.reorder && is_dense() ? block_of_outputs(operand.inner) : 0) {
-      void* to = operand.at_inner(view_.data, scratch_);
-      pack_outputs(view_, block, static_cast<float*>(to));
-      return to;
-    }
-    const auto data = [&](ScratchScope& scratch) {
-      return apart_ ? view_.data : Dense(view_, type_, scratch, false).view.data;
-    };
-    if (!constant_ || (!operand.reorder && (is_dense() || apart_))) return operand.take(data(scratch_), scratch_);
-    form_ = constant_->form(view_, operand.inner, [&](std::byte* to) {
-      ScratchScope scratch;
-      if (operand.reorder) operand.reorder->run(data(scratch), to);
-      else gather_to(to, type_, view_);
-    });
-    return form_.get();
-  }
-
-  /// At the points of Winograd's algorithm; `last`: of the one for channels that are innermost.
-  const float* points(const winograd::Shape& w, bool last = false) {
-    const bool arranged = last && arranges_points();
-    const size_t bytes = arranged ? winograd::arranged_bytes_last(w)
-                         : last   ? winograd::filter_bytes_last(w)
-                                  : winograd::filter_bytes(w);
-    const auto transform = [&](float* to) {
-      if (last && winograd::transform_filters_last(w, view_, to)) return;
-      ScratchScope scratch;
-      const float* filters = Dense(view_, type_, scratch, false).view.as<float>();
-      if (last) winograd::transform_filters_last(w, filters, to);
-      else winograd::transform_filters(w, filters, to);
-    };
-    if (!constant_) {
-      auto* to = static_cast<float*>(scratch_.take(bytes));
-      transform(to);
-      return to;
-    }
-    // A dimension more tells the two forms apart.
-    const auto count = static_cast<int64_t>(bytes / sizeof(float));
-    const memory::desc desc = last ? memory::desc({1, count}, memory::data_type::f32, memory::format_tag::ab)
-                                   : memory::desc({count}, memory::data_type::f32, memory::format_tag::a);
-    form_ = constant_->form(view_, desc, [&](std::byte* to) {
-      if (!arranged) return transform(reinterpret_cast<float*>(to));
-      ScratchScope scratch;
-      auto* plain = static_cast<float*>(scratch.take(winograd::filter_bytes_last(w)));
-      transform(plain);
-      winograd::arrange_points_last(w, plain, reinterpret_cast<float*>(to));
-    });
-    return reinterpret_cast<const float*>(form_.get());
-  }
-  /// As the right side of a product of all places.
-  const float* packed(const packed::Product& p) {
-    // Two dimensions more tell it from the points.
-    const memory::desc desc({1, 1, packed::right_floats(p)}, memory::data_type::f32, memory::format_tag::abc);
-    form_ = constant_->form(view_, desc, [&](std::byte* to) { packed::pack_right(p, reinterpret_cast<float*>(to)); });
-    return reinterpret_cast<const float*>(form_.get());
-  }
-  /// Whether points(…, true) are arranged for their product.
-  bool arranges_points() const { return constant_ && winograd::arranges_points(); }
-
- private:
-  bool is_dense() const { return view_.dtype == type_ && view_.is_contiguous(); }
-
-  const TensorView& view_;
-  const DType type_;
-  ConstantOperand* const constant_;
-  ScratchScope& scratch_;
-  const bool apart_;
-  ConstantOperand::Form form_;  // held while the weight is used
-};
 
 // out[:, c] += bias[c]
 void add_bias(const TensorView& out, const TensorView& bias) {
@@ -206,6 +77,29 @@ TensorView matrices(const TensorView& v) {
   return reshape(v, {v.dims[0], v.dims[1], v.numel() / (v.dims[0] * v.dims[1])});
 }
 TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]}); }
+
+// A convolution of images of one element, as channel attention has them, is one product, too, of all images.
+struct OfElements {
+  TensorView images, filters, results, bias;
+  MatmulOptions options;
+
+  static bool takes(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst,
+                    const ConvolutionTail& tail) {
+    if (s.groups != 1 || tail.factor || compute_of(dst.dtype) != Compute::F32) return false;
+    for (int d = 0; d < s.spatial; ++d)
+      if (src.dims[d + 2] != 1 || weight.dims[d + 2] != 1 || dst.dims[d + 2] != 1 || s.padding[d] != 0) return false;
+    return true;
+  }
+  OfElements(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* terms,
+             const TensorView& dst, ConstantOperand* constant, const TensorView* add)
+      : images(src), filters(weight), results(dst) {
+    images.rank = filters.rank = results.rank = 2;
+    filters = filters.transpose(0, 1);
+    if (terms) bias = *terms;
+    options = {.beta = terms ? 1 : 0, .add = terms ? &bias : nullptr, .relu = s.relu && !add, .right = constant};
+  }
+  OfElements(const OfElements&) = delete;
+};
 
 enum class Way : uint8_t { Plain, Last, LastPrepared, LastInput, LastFilters };
 bool pays(const winograd::Shape& w, Way way) {
@@ -340,6 +234,13 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     copy_elements(x, places::counted_places(s, src, dst));
     return run_forward(places::without_gaps(s), x, weight, bias, dst, constant, tail);
   }
+  if (OfElements::takes(s, src, weight, dst, tail)) {
+    const OfElements p(s, src, weight, bias, dst, constant, tail.add);
+    matmul(p.images, p.filters, p.results, p.options);
+    ConvolutionShape left = s;
+    left.relu = s.relu && tail.add;
+    return finish(dst, tail.add, left);
+  }
   const TensorView *const add = tail.add, *const factor = tail.factor;
   const bool vector = compute_of(dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, dst);
@@ -383,6 +284,16 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     packed::multiply(product);
     return to.finish();
   }
+  if (whole && depthwise::takes(s, src, weight, dst, type, from.last && to.last)) {
+    const packed::Tail behind{.beta = 1,
+                              .scale = factors,
+                              .bias = wide,
+                              .add = add ? add->as<float>() : nullptr,
+                              .add_line = dst.dims[1],
+                              .relu = s.relu,
+                              .hard_swish = s.hard_swish};
+    return depthwise::forward(s, from.view, by.taps(), weight, behind, to.view);
+  }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last, by.is_apart());
   void* const out = plan->dst.at_inner(to.view.data, scratch);
   onednn::Primitive::Argument given[7] = {{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
@@ -408,6 +319,11 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
                     const TensorView& dst, ConstantOperand& constant, const ConvolutionTail& tail = {}) {
   if (places::has_gaps(s, src, weight, dst))
     return prepare_weight(places::without_gaps(s), kind, counted_view(src, dst), weight, bias, dst, constant, tail);
+  if (kind == Kind::Forward && OfElements::takes(s, src, weight, dst, tail)) {
+    const TensorView terms = TensorView::contiguous(nullptr, DType::Float, &dst.dims[1], 1);
+    const OfElements p(s, src, weight, bias ? &terms : nullptr, dst, &constant, tail.add);
+    return prepare_matmul(p.images, p.filters, p.results, p.options);
+  }
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return;
@@ -432,6 +348,10 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
       }
     if (whole && is_product_of_places(s, src, weight, dst, type, src_last && dst_last)) {
       by.packed(product_of_places(s, src, weight, dst, nullptr));
+      return;
+    }
+    if (whole && depthwise::takes(s, src, weight, dst, type, src_last && dst_last)) {
+      by.taps();
       return;
     }
     by.take(plan_of(p, kind, src_last, dst_last, by.is_apart())->weight);
@@ -568,10 +488,15 @@ size_t plain_scratch(std::initializer_list<const TensorView*> views) {
 
 // What run_forward() takes, the scratch of the primitives for it included.
 size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
-                       const TensorView* bias, const TensorView& dst, bool constant, const ConvolutionTail& tail = {}) {
+                       const TensorView* bias, const TensorView& dst, ConstantOperand* constant,
+                       const ConvolutionTail& tail = {}) {
   if (places::has_gaps(s, src, weight, dst))
     return counted_bytes(src, dst) +
            forward_scratch(places::without_gaps(s), counted_view(src, dst), weight, bias, dst, constant, tail);
+  if (OfElements::takes(s, src, weight, dst, tail)) {
+    const OfElements p(s, src, weight, bias, dst, constant, tail.add);
+    return matmul_scratch(p.images, p.filters, p.results, p.options);
+  }
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return plain_scratch({&dst, &src, &weight});
@@ -598,6 +523,10 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   if (whole && is_product_of_places(s, src, weight, dst, type, src_last && dst_last))
     return bytes - (constant ? 0 : dense_bytes(weight, type, false)) +
            packed::scratch_bytes(product_of_places(s, src, weight, dst, tail.add), constant);
+  if (whole && depthwise::takes(s, src, weight, dst, type, src_last && dst_last))
+    return constant ? bytes
+                    : bytes - dense_bytes(weight, type, false) +
+                          scratch_size(static_cast<size_t>(weight.numel()) * sizeof(float));
   if (!constant && apart) bytes -= dense_bytes(weight, type, false);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last, apart);
   if (whole && src_last && dst_last)
@@ -705,7 +634,8 @@ void convolution(const ConvolutionShape& s, const TensorView& in, const TensorVi
 }
 
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
-                           const TensorView* bias, const TensorView& out, bool constant, const ConvolutionTail& tail) {
+                           const TensorView* bias, const TensorView& out, ConstantOperand* constant,
+                           const ConvolutionTail& tail) {
   if (out.empty() || in.empty() || weight.empty()) return 0;
   if (s.transposed) return backward_scratch(s, in, out, weight, &out, nullptr, constant);
   return forward_scratch(s, in, weight, bias, out, constant, tail);
@@ -719,7 +649,7 @@ size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView&
   if (grad_out.empty() || in.empty() || weight.empty()) return 0;
   if (!s.transposed) return backward_scratch(s, grad_out, in, weight, grad_in, grad_weight, false);
   return std::max(grad_weight ? backward_scratch(s, in, grad_out, weight, nullptr, grad_weight, false) : 0,
-                  grad_in ? forward_scratch(s, grad_out, weight, nullptr, *grad_in, false) : 0);
+                  grad_in ? forward_scratch(s, grad_out, weight, nullptr, *grad_in, nullptr) : 0);
 }
 
 void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,

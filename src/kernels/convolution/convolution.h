@@ -46,10 +46,10 @@ void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out,
                           const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight,
                           const TensorView* grad_bias);
 
-/// Scratch that convolution() takes in the thread that calls it, in bytes; nothing of a `constant` weight is counted,
+/// Scratch that convolution() takes in the thread that calls it, in bytes; nothing of a constant weight is counted,
 /// which is converted once. Makes the primitive when it is not there yet, as the first run would.
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
-                           const TensorView* bias, const TensorView& out, bool constant,
+                           const TensorView* bias, const TensorView& out, ConstantOperand* constant,
                            const ConvolutionTail& tail = {});
 /// The same of convolution_backward().
 size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,

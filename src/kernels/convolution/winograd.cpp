@@ -295,7 +295,9 @@ bool pays_last(const Shape& s, bool prepared) {
   const TilesLast tiles(s);
   const int64_t count = tiles.rows * tiles.wide, results = s.batch * s.out[0] * s.out[1];
   if (!prepared) return results >= 6 * count + 400;
-  return results >= 9 * count && count >= 16;
+  // A form that no cache holds is read from memory by each run: with few tiles that takes what the sums save.
+  constexpr size_t kCached = size_t{32} << 20;
+  return results >= 9 * count && count >= (filter_bytes_last(s) > kCached ? 64 : 16);
 }
 
 size_t filter_bytes_last(const Shape& s) {

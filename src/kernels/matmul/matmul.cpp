@@ -168,37 +168,60 @@ void take_positive(const TensorView& c) {
   run_elementwise(elementwise_kernel(ew::relu, compute), compute, {c}, {c}, Params{});
 }
 
-/// [n, k], the matrix beside a vector on the left (or on the right).
-TensorView matrix_of(const TensorView& a, const TensorView& b) { return a.dims[0] == 1 ? b.transpose(0, 1) : a; }
 bool has_rows(const TensorView& m) { return m.strides[1] == 1 || m.dims[1] == 1; }
+/// The left side is one row, or few that are worth it because the matrix has rows, which would be packed each time.
+bool has_few_rows(const TensorView& a, const TensorView& b) {
+  constexpr int64_t kFew = 8, kLeastDepth = 64;
+  if (a.dims[0] == 1) return true;
+  return a.dims[0] <= kFew && b.dims[1] >= a.dims[0] && a.dims[1] >= kLeastDepth && has_rows(b.transpose(0, 1));
+}
+/// [n, k], the matrix beside vectors on the left (or one on the right).
+TensorView matrix_of(const TensorView& a, const TensorView& b) { return has_few_rows(a, b) ? b.transpose(0, 1) : a; }
 bool is_vector_product(const TensorView& a, const TensorView& b, const TensorView& c) {
-  if (c.rank != 2 || (a.dims[0] != 1 && b.dims[1] != 1)) return false;
+  if (c.rank != 2 || (!has_few_rows(a, b) && b.dims[1] != 1)) return false;
   if (compute_of(a.dtype) != Compute::F32 || compute_of(b.dtype) != Compute::F32) return false;
   const TensorView m = matrix_of(a, b);
   return has_rows(m) || (m.dtype == DType::Float && (m.strides[0] == 1 || m.dims[0] == 1));
 }
 
-/// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once, in its own
-/// type. `matrix` [n, k] with contiguous rows, or (f32) contiguous columns; y[n] = matrix @ x.
-void run_vector(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o,
-                const TensorView& add) {
-  const bool row = a.dims[0] == 1;
-  const TensorView m = matrix_of(a, b);
-  TensorView x = row ? a : b.transpose(0, 1);  // [1, k]
-  TensorView y = row ? c : c.transpose(0, 1);  // [1, n]
-  const int64_t n = m.dims[0], k = m.dims[1];
+/// A vector as the only row or column, or a few as rows: memory decides the speed, so each element of the matrix is
+/// read once, in its own type. `matrix` [n, k] with contiguous rows, or (f32, one vector) contiguous columns;
+/// y [vectors, n] = x [vectors, k] @ matrix^T.
+struct Vectors {
+  bool rows;  ///< they are the left side
+  TensorView matrix, x, y;
+  bool ends, gathers, apart;  ///< something follows the sums; x and y are copies
+
+  Vectors(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o)
+      : rows(has_few_rows(a, b)),
+        matrix(matrix_of(a, b)),
+        x(rows ? a : b.transpose(0, 1)),
+        y(rows ? c : c.transpose(0, 1)),
+        ends(o.alpha != 1.0 || o.beta != 0.0),
+        gathers(x.dtype != DType::Float || (x.strides[1] != 1 && x.dims[1] > 1) || may_overlap(x, c)),
+        apart(ends || y.dtype != DType::Float || (y.strides[1] != 1 && y.dims[1] > 1) || may_overlap(matrix, c)) {}
+  size_t scratch_bytes() const {
+    const auto floats = [](const TensorView& v) { return scratch_size(static_cast<size_t>(v.numel()) * sizeof(float)); };
+    return (gathers ? floats(x) : 0) + (apart ? floats(y) : 0);
+  }
+};
+
+void run_vectors(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o,
+                 const TensorView& add) {
+  const Vectors p(a, b, c, o);
+  const TensorView& m = p.matrix;
+  TensorView x = p.x, y = p.y;
+  const int64_t vectors = x.dims[0], n = m.dims[0], k = m.dims[1];
   ScratchScope scratch;
-  const bool plain = o.alpha == 1.0 && o.beta == 0.0;
-  const TensorView out = y;
-  if (x.dtype != DType::Float || (x.strides[1] != 1 && k > 1) || may_overlap(x, c))
-    x = gather_to(scratch.take<float>(static_cast<size_t>(k)), DType::Float, x);
-  if (!plain || y.dtype != DType::Float || (y.strides[1] != 1 && n > 1) || may_overlap(m, c))
-    y = TensorView::contiguous(scratch.take<float>(static_cast<size_t>(n)), DType::Float, y.dims, 2);
+  const auto floats = [&](const TensorView& v) { return scratch.take<float>(static_cast<size_t>(v.numel())); };
+  if (p.gathers) x = gather_to(floats(x), DType::Float, x);
+  if (p.apart) y = TensorView::contiguous(floats(y), DType::Float, y.dims, 2);
   if (has_rows(m)) {
     const int64_t size = static_cast<int64_t>(size_of(m.dtype));
-    parallel_for(n, std::max<int64_t>(1, 32768 / k), [&](int64_t begin, int64_t end) {
-      kernels().gemv_rows(end - begin, k, m.as<char>() + begin * m.strides[0] * size, m.strides[0], x.as<float>(),
-                          y.as<float>() + begin, m.dtype);
+    const int64_t least = (std::max<int64_t>(1, 32768 / (k * vectors)) + 3) / 4 * 4;  // rows go by four
+    parallel_for(n, least, [&](int64_t begin, int64_t end) {
+      kernels().gemv_rows(end - begin, k, m.as<char>() + begin * m.strides[0] * size, m.strides[0], vectors,
+                          x.as<float>(), x.strides[0], y.as<float>() + begin, y.strides[0], m.dtype);
     });
   } else {
     parallel_for(n, std::max<int64_t>(64, (32768 / k + 63) / 64 * 64), [&](int64_t begin, int64_t end) {
@@ -206,8 +229,8 @@ void run_vector(const TensorView& a, const TensorView& b, const TensorView& c, c
                                  y.as<float>() + begin);
     });
   }
-  if (!plain) combine(c, row ? y : y.transpose(0, 1), o, add);
-  else if (y.data != out.data) copy_elements(out, y);
+  if (p.ends) combine(c, p.rows ? y : y.transpose(0, 1), o, add);
+  else if (p.apart) copy_elements(p.y, y);
 }
 
 /// Offset of batch `i` (row-major over c's batch dimensions) in v.
@@ -491,7 +514,7 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
   }
   if (is_vector_product(a, b, c)) {
     // It reads the matrix as it lies: there is nothing to prepare.
-    if (run) run_vector(a, b, c, o, add);
+    if (run) run_vectors(a, b, c, o, add);
     if (run && o.relu) take_positive(c);
     return;
   }
@@ -567,7 +590,7 @@ size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const Tens
   const Compute compute = compute_of(c.dtype);
   if (a.dims[a.rank - 1] == 0) return 0;
   if (compute != Compute::F32) return own_scratch(a, b, c, o);
-  if (is_vector_product(a, b, c)) return static_cast<size_t>(a.dims[1] + std::max(c.dims[0], c.dims[1])) * 4;
+  if (is_vector_product(a, b, c)) return Vectors(a, b, c, o).scratch_bytes();
   if (is_packed(a, b, c, o)) return packed::scratch_bytes(packed_of(p, o), o.right != nullptr);
   if (const int64_t panel = panel_rows(a, b, c, o))
     return matmul_scratch(narrow(a, 0, 0, panel), b, narrow(c, 0, 0, panel), o);

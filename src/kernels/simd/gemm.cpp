@@ -69,29 +69,80 @@ void tile_gemm_f64(int64_t m, int64_t n, int64_t k, const double* a, int64_t a_r
 }
 
 namespace {
+#if defined(__AVX512F__)
+constexpr int kMatrixRows = 4;  // x 4 vectors: 16 accumulators
+#else
+constexpr int kMatrixRows = 2;
+#endif
+
+/// Products of one row with one vector: four chains hide the latency.
 template <class T>
-void gemv(int64_t m, int64_t k, const T* a, int64_t stride, const float* x, float* y) {
+float dot(int64_t k, const T* row, const float* x) {
   constexpr int L = kLanes<float>;
-  for (int64_t i = 0; i < m; ++i) {
-    const T* row = a + i * stride;
-    VectorF sum[4] = {};
-    int64_t p = 0;
-    for (; p + 4 * L <= k; p += 4 * L)
-      for (int u = 0; u < 4; ++u)
-        sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
-    for (; p + L <= k; p += L) sum[0] = fma_vector(widen(row + p), load_vector<float>(x + p), sum[0]);
-    float total = sum_lanes<float>((sum[0] + sum[1]) + (sum[2] + sum[3]));
-    for (; p < k; ++p) total += static_cast<float>(row[p]) * x[p];
-    y[i] = total;
+  VectorF sum[4] = {};
+  int64_t p = 0;
+  for (; p + 4 * L <= k; p += 4 * L)
+    for (int u = 0; u < 4; ++u)
+      sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
+  for (; p + L <= k; p += L) sum[0] = fma_vector(widen(row + p), load_vector<float>(x + p), sum[0]);
+  float total = sum_lanes<float>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+  for (; p < k; ++p) total += static_cast<float>(row[p]) * x[p];
+  return total;
+}
+
+/// W rows with R vectors.
+template <int W, int R, class T>
+void dots(int64_t k, const T* a, int64_t stride, const float* x, int64_t x_line, float* y, int64_t y_line) {
+  constexpr int L = kLanes<float>;
+  VectorF sum[W][R] = {};
+  int64_t p = 0;
+  for (; p + L <= k; p += L) {
+    VectorF left[W];
+    for (int w = 0; w < W; ++w) left[w] = widen(a + w * stride + p);
+    for (int r = 0; r < R; ++r) {
+      const VectorF right = load_vector<float>(x + r * x_line + p);
+      for (int w = 0; w < W; ++w) sum[w][r] = fma_vector(left[w], right, sum[w][r]);
+    }
   }
+  for (int w = 0; w < W; ++w)
+    for (int r = 0; r < R; ++r) {
+      float total = sum_lanes<float>(sum[w][r]);
+      for (int64_t rest = p; rest < k; ++rest)
+        total += static_cast<float>(a[w * stride + rest]) * x[r * x_line + rest];
+      y[r * y_line + w] = total;
+    }
+}
+
+template <class T>
+void gemv(int64_t m, int64_t k, const T* a, int64_t stride, int64_t vectors, const float* x, int64_t x_line, float* y,
+          int64_t y_line) {
+  if (vectors == 1) {
+    for (int64_t i = 0; i < m; ++i) y[i] = dot(k, a + i * stride, x);
+    return;
+  }
+  const auto rows = [&]<int W>(int64_t i) {
+    int64_t v = 0;
+    const auto part = [&]<int R>() {
+      for (; v + R <= vectors; v += R)
+        dots<W, R>(k, a + i * stride, stride, x + v * x_line, x_line, y + v * y_line + i, y_line);
+    };
+    part.template operator()<4>();
+    part.template operator()<3>();
+    part.template operator()<2>();
+    part.template operator()<1>();
+  };
+  int64_t i = 0;
+  for (; i + kMatrixRows <= m; i += kMatrixRows) rows.template operator()<kMatrixRows>(i);
+  for (; i < m; ++i) rows.template operator()<1>(i);
 }
 }  // namespace
 
-/// y[i] = sum over k of a[i][k] * x[k]; rows of a (FLOAT, FLOAT16 or BFLOAT16) are contiguous, `stride` apart.
-void gemv_rows(int64_t m, int64_t k, const void* a, int64_t stride, const float* x, float* y, DType type) {
-  if (type == DType::Float) gemv(m, k, static_cast<const float*>(a), stride, x, y);
-  else if (type == DType::Float16) gemv(m, k, static_cast<const Half*>(a), stride, x, y);
-  else gemv(m, k, static_cast<const BFloat16*>(a), stride, x, y);
+/// y[v][i] = sum over k of a[i][k] * x[v][k]; rows of a (FLOAT, FLOAT16 or BFLOAT16) are contiguous, `stride` apart.
+void gemv_rows(int64_t m, int64_t k, const void* a, int64_t stride, int64_t vectors, const float* x, int64_t x_line,
+               float* y, int64_t y_line, DType type) {
+  if (type == DType::Float) gemv(m, k, static_cast<const float*>(a), stride, vectors, x, x_line, y, y_line);
+  else if (type == DType::Float16) gemv(m, k, static_cast<const Half*>(a), stride, vectors, x, x_line, y, y_line);
+  else gemv(m, k, static_cast<const BFloat16*>(a), stride, vectors, x, x_line, y, y_line);
 }
 
 /// y[j] = sum over k of x[k] * b[k][j] for n columns; rows of b are contiguous, `stride` apart.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/simd/tail.h"
 #include "kernels/simd/tile_rows.h"
 #include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"
@@ -25,22 +26,6 @@ constexpr int kTileRows = 4;
 #endif
 static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
 constexpr int64_t panel_line(int64_t k) { return kTileRows * k + kPanelGap; }  // of the left side
-
-UPDRAFT_VECTOR_INLINE VectorF positive(VectorF x) { return x < 0.0f ? VectorF{} : x; }  // a NaN stays
-UPDRAFT_VECTOR_INLINE VectorF hard_swish(VectorF x) {
-  VectorF part = x * (1.0f / 6.0f) + 0.5f;
-  part = part < 0.0f ? VectorF{} : part;
-  return x * (part > 1.0f ? VectorF{} + 1.0f : part);
-}
-/// A vector of sums, in row i and from column v on.
-UPDRAFT_VECTOR_INLINE VectorF ended(VectorF x, const Tail& t, int64_t i, int64_t v) {
-  if (t.alpha != 1) x *= t.alpha;
-  if (t.scale) x *= load_vector<float>(t.scale + v);
-  if (t.bias) x += load_vector<float>(t.bias + v);
-  if (t.add) x += load_vector<float>(t.add + i * t.add_line + v) * t.beta;
-  if (t.relu) x = positive(x);
-  return t.hard_swish ? hard_swish(x) : x;
-}
 
 /// sum += a * b where the sum is: the compiler takes other forms of the instruction, copies sums around, and then keeps
 /// one of them in memory, which costs a quarter of the speed.
@@ -177,14 +162,7 @@ void finish_row(const float* sums, int64_t n, const Tail& t, float* to) {
   for (; j + L <= n; j += L, move(L)) store_vector<float>(to + j, ended(load_vector<float>(sums + j), own, 0, 0));
   for (; j < n; ++j, move(1)) {
     // One element of a vector: all its operands are that one.
-    const auto one = [](const float* p) { return p ? broadcast<float>(*p) : VectorF{}; };
-    VectorF x = broadcast<float>(sums[j]);
-    if (own.alpha != 1) x *= own.alpha;
-    if (own.scale) x *= one(own.scale);
-    if (own.bias) x += one(own.bias);
-    if (own.add) x += one(own.add) * own.beta;
-    if (own.relu) x = positive(x);
-    if (own.hard_swish) x = hard_swish(x);
+    const VectorF x = ended(broadcast<float>(sums[j]), own, 0, 0, [](const float* p) { return broadcast<float>(*p); });
     to[j] = x[0];
   }
 }

@@ -90,17 +90,6 @@ void scatter_plane(const PoolShape& s, const T* grad, const W* where, T* to) {
     }
 }
 
-// Divisor of each output: the window with its padding, or the part inside, or as given.
-struct Divisor {
-  const PoolShape& s;
-  explicit Divisor(const PoolShape& shape) : s(shape) {}
-  int64_t part(int d, int64_t o) const {
-    int64_t begin = o * s.stride[d] - s.padding[d];
-    int64_t end = std::min(begin + s.kernel[d], s.in[d] + s.padding[d]);
-    return s.count_padding ? end - begin : std::min(end, s.in[d]) - std::max<int64_t>(begin, 0);
-  }
-};
-
 template <int S, class T>
 inline void add_columns(const T* __restrict from, int64_t stride, T* __restrict to, int64_t n) {
   const int64_t step = S ? S : stride;
@@ -123,14 +112,13 @@ struct AvgRows {
                                     s.padding[2])),
         quotient(static_cast<size_t>(s.out[2])),
         divisor_w(static_cast<size_t>(s.out[2])) {
-    for (int64_t x = 0; x < s.out[2]; ++x) divisor_w[static_cast<size_t>(x)] = static_cast<T>(Divisor(s).part(2, x));
+    for (int64_t x = 0; x < s.out[2]; ++x) divisor_w[static_cast<size_t>(x)] = static_cast<T>(s.span(2, x).divisor);
   }
 };
 
 template <class T>
 void avg_pool_plane(const PoolShape& s, const T* in, T* out) {
   AvgRows<T> rows(s);
-  const Divisor divisor(s);
   const int64_t width = s.out[2], stride = s.stride[2];
   for (int64_t od = 0; od < s.out[0]; ++od)
     for (int64_t oh = 0; oh < s.out[1]; ++oh, out += width) {
@@ -147,7 +135,7 @@ void avg_pool_plane(const PoolShape& s, const T* in, T* out) {
         else if (stride == 2) add_columns<2>(columns + kw, 2, out, width);
         else add_columns<0>(columns + kw, stride, out, width);
       }
-      const T outer = static_cast<T>(divisor.part(0, od) * divisor.part(1, oh));
+      const T outer = static_cast<T>(s.span(0, od).divisor * s.span(1, oh).divisor);
       const T* inner = rows.divisor_w.data();
       if (s.divisor)
         for (int64_t x = 0; x < width; ++x) out[x] /= static_cast<T>(s.divisor);
@@ -160,13 +148,12 @@ template <class T>
 void avg_pool_backward_plane(const PoolShape& s, const T* grad, T* to) {
   std::fill_n(to, s.in_size(), T(0));
   AvgRows<T> rows(s);
-  const Divisor divisor(s);
   const int64_t width = s.out[2], stride = s.stride[2];
   for (int64_t od = 0; od < s.out[0]; ++od)
     for (int64_t oh = 0; oh < s.out[1]; ++oh, grad += width) {
       const int64_t d0 = od * s.stride[0] - s.padding[0], h0 = oh * s.stride[1] - s.padding[1];
       const Inside d(d0, s.kernel[0], 1, s.in[0]), h(h0, s.kernel[1], 1, s.in[1]);
-      const T outer = static_cast<T>(divisor.part(0, od) * divisor.part(1, oh));
+      const T outer = static_cast<T>(s.span(0, od).divisor * s.span(1, oh).divisor);
       const T* inner = rows.divisor_w.data();
       T* quotient = rows.quotient.data();
       if (s.divisor)

@@ -15,17 +15,6 @@ using PoolFn = void (*KernelTable::*)(const PoolShape&, Compute, const void*, vo
 /// Images whose channels lie side by side, enough of them for whole vectors.
 bool has_rows_of_channels(const TensorView& v) { return v.rank == 4 && v.dims[1] >= 16 && v.strides[1] == 1; }
 
-/// What of the window of output o lies in the image, in one direction, and what this direction divides the sum by.
-struct Span {
-  int64_t begin, end, divisor;
-  Span(const PoolShape& s, int d, int64_t o) {
-    const int64_t from = o * s.stride[d] - s.padding[d], to = std::min(from + s.kernel[d], s.in[d] + s.padding[d]);
-    begin = std::max<int64_t>(from, 0);
-    end = std::min(to, s.in[d]);
-    divisor = s.count_padding ? to - from : end - begin;
-  }
-};
-
 /// Means of windows by rows of channels, without bringing each channel's plane together.
 void means_of_rows(const PoolShape& s, const TensorView& in, const TensorView& out) {
   const int64_t channels = in.dims[1], lines = out.dims[0] * s.out[1];
@@ -36,9 +25,9 @@ void means_of_rows(const PoolShape& s, const TensorView& in, const TensorView& o
     auto* sums = scratch.take<double>(static_cast<size_t>(channels));
     for (int64_t line = first; line < last; ++line) {
       const int64_t n = line / s.out[1], h = line % s.out[1];
-      const Span rows(s, 1, h);
+      const PoolShape::Span rows = s.span(1, h);
       for (int64_t w = 0; w < s.out[2]; ++w) {
-        const Span columns(s, 2, w);
+        const PoolShape::Span columns = s.span(2, w);
         std::fill_n(sums, channels, 0.0);
         for (int64_t row = rows.begin; row < rows.end; ++row)
           kernels().sum_cols(static_cast<int>(ReduceMap::none), in.dtype,

@@ -36,7 +36,7 @@ constexpr const char* kPackOnNpu =
     "a packed sequence keeps its padding on the NPU: move the padded tensor to the NPU first, then call "
     "pack_padded_sequence there (one packed on the CPU has other rows)";
 
-const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.rank ? &net.batch_sizes : nullptr; }
+const TensorView* packed_of(const RnnNetwork& net) { return net.batch_sizes.rank ? &net.batch_sizes : nullptr; }
 
 void suggest_states(const Op& op, const RnnNetwork& net, std::initializer_list<const TensorView*> states) {
   for (const TensorView* state : states)
@@ -75,7 +75,7 @@ RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& para
   net.directions = bidirectional ? 2 : 1;
   net.batch_first = batch_first;
   if (batch_sizes && !batch_sizes->empty()) net.batch_sizes = *batch_sizes;
-  net.x = time_major(op, input, batch_first, packed(net));
+  net.x = time_major(op, input, batch_first, packed_of(net));
   net.params = views_of(params);
   return net;
 }
@@ -108,7 +108,7 @@ void suggest_network_gradients(const Op& op, const RnnNetwork& net, const Tensor
 }
 
 void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initializer_list<OptTensors> saved) {
-  net.y = time_major(op, output, net.batch_first, packed(net));
+  net.y = time_major(op, output, net.batch_first, packed_of(net));
   int k = 0;
   for (const OptTensors& list : saved) net.saved[k++] = views_of(list);
   op.work(cost(net));
@@ -120,7 +120,7 @@ void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initi
 void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptIn& dh_last,
                            std::initializer_list<Tensors> saved, const TensorView& dx, const TensorView& dh0,
                            const Tensors& dparams) {
-  if (dy && !dy->empty()) net.dy = time_major(op, *dy, net.batch_first, packed(net));
+  if (dy && !dy->empty()) net.dy = time_major(op, *dy, net.batch_first, packed_of(net));
   if (dh_last && !dh_last->empty()) net.dh_last = *dh_last;
   int k = 0;
   for (const Tensors& list : saved) {
@@ -128,7 +128,7 @@ void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptI
                net.cells());
     net.saved[k++] = views_of(list);
   }
-  net.dx = time_major(op, dx, net.batch_first, packed(net));
+  net.dx = time_major(op, dx, net.batch_first, packed_of(net));
   net.dh0 = dh0;
   net.dparams = views_of(dparams);
   op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(),
@@ -167,7 +167,7 @@ void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
       op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] &&
                      state->dims[2] == hidden,
                  "an initial state is {}, want [{},{},{}]{}{}", describe(*state), net.cells(), net.x.dims[1], hidden,
-                 packed(net) ? "; " : "", packed(net) ? kPackOnNpu : "");
+                 packed_of(net) ? "; " : "", packed_of(net) ? kPackOnNpu : "");
 }
 
 std::vector<int64_t> RnnNetwork::active() const {

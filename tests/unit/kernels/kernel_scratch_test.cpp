@@ -76,6 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
         ProductCase{.name = "halfAdded", .a = kHalf, .b = kHalf, .c = kHalf, .alpha = 2, .beta = 0.5},
         ProductCase{.name = "bf16", .a = kBf16, .b = kBf16, .c = kBf16}, ProductCase{.name = "mixed", .a = kHalf},
         ProductCase{.name = "vector", .a = kHalf, .b = kHalf, .c = kHalf, .m = 1, .n = 4000, .k = 300},
+        ProductCase{.name = "fewRows", .a = kHalf, .b = kHalf, .c = kHalf, .m = 5, .n = 900, .k = 300, .transposed = true},
+        ProductCase{.name = "fewRowsAdded", .m = 3, .n = 900, .k = 300, .beta = 1, .transposed = true},
         ProductCase{.name = "panelsOfRows", .a = kHalf, .b = kHalf, .c = kHalf, .m = 9000, .n = 600, .k = 700},
         ProductCase{.name = "panelsOfColumns", .a = kHalf, .b = kHalf, .c = kHalf, .m = 600, .n = 9000, .k = 700},
         ProductCase{.name = "panelsOfSums", .a = kHalf, .b = kHalf, .c = kHalf, .m = 600, .n = 700, .k = 9000},
@@ -129,7 +131,7 @@ class ConvolutionScratch : public testing::TestWithParam<Case> {
 
 TEST_P(ConvolutionScratch, Forward) {
   const TensorView* bias = GetParam().bias ? &bias_ : nullptr;
-  const size_t said = convolution_scratch(shape_, in_, weight_, bias, out_, false);
+  const size_t said = convolution_scratch(shape_, in_, weight_, bias, out_, nullptr);
   const size_t took = taken([&] { convolution(shape_, in_, weight_, bias, out_); });
   EXPECT_LE(took, said + kSlack);
   if (!may_go_two_ways()) { EXPECT_GE(took + kSlack, said); }
@@ -179,6 +181,13 @@ INSTANTIATE_TEST_SUITE_P(
                          .size = 30,
                          .channels_last = true,
                          .reduced = true},
+                    Case{.name = "depthwise",
+                         .in_channels = 24,
+                         .groups = 24,
+                         .bias = true,
+                         .channels_last = true},
+                    Case{.name = "elements", .size = 1, .kernel = 1, .padding = 0, .bias = true},
+                    Case{.name = "elementsHalf", .type = DType::Float16, .size = 1, .kernel = 1, .padding = 0},
                     Case{.name = "halfLast", .type = DType::Float16, .channels_last = true}),
     [](const auto& info) { return info.param.name; });
 
