@@ -115,33 +115,75 @@ DeviceMemory::~DeviceMemory() {
   close(fd_);
 }
 
-void* DeviceMemory::allocate(size_t bytes, Owner owner) {
-  size_t align = bytes >= kHuge ? kHuge : kAlign;
-  size_t size = round_up(bytes, kAlign);
-  std::lock_guard lock(mutex_);
-  if (size < bytes || !fits(size))
+void DeviceMemory::require(size_t bytes) const {
+  if (bytes > SIZE_MAX - kAlign || !fits(round_up(bytes, kAlign)))
     throw Error(code::kRtMemoryAllocation,
                 "device {} is out of memory: {} bytes asked for, {} of {} bytes in use here and {} by other processes "
                 "(UPDRAFT_MEMORY sets the figure; processes with another UPDRAFT_RUN_DIR do not count)",
                 device_, bytes, used_, limit_, others_);
+}
+
+bool DeviceMemory::take_range(size_t start, size_t size) {
+  auto it = free_.upper_bound(start);
+  if (it == free_.begin()) return false;
+  const auto [offset, room] = *--it;
+  if (start + size > offset + room) return false;
+  free_.erase(it);
+  if (start > offset) free_[offset] = start - offset;
+  if (start + size < offset + room) free_[start + size] = offset + room - start - size;
+  kept_.remove(start, start + size);
+  use(size);
+  return true;
+}
+
+void* DeviceMemory::give_out(size_t start, size_t bytes, Owner owner) {
+  allocated_[start] = round_up(bytes, kAlign);
+  if (owner == Owner::Library) of_library_.insert(start);
+  tell_memory(What::Allocated, device_, window_ + start, alias_, bytes,
+              owner == Owner::Client ? "device" : "library");
+  return window_ + start;
+}
+
+void* DeviceMemory::allocate(size_t bytes, Owner owner) {
+  const size_t align = bytes >= kHuge ? kHuge : kAlign;
+  std::lock_guard lock(mutex_);
+  require(bytes);
+  const size_t size = round_up(bytes, kAlign);
   // First fit keeps the touched part of the file compact.
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    auto [offset, room] = *it;
-    size_t start = round_up(offset, align);
-    if (start + size > offset + room) continue;
-    free_.erase(it);
-    if (start > offset) free_[offset] = start - offset;
-    if (start + size < offset + room) free_[start + size] = offset + room - start - size;
-    allocated_[start] = size;
-    if (owner == Owner::Library) of_library_.insert(start);
-    kept_.remove(start, start + size);
-    use(size);
-    tell_memory(What::Allocated, device_, window_ + start, alias_, bytes,
-                owner == Owner::Client ? "device" : "library");
-    return window_ + start;
+  for (const auto& [offset, room] : free_) {
+    const size_t start = round_up(offset, align);
+    if (start + size <= offset + room && take_range(start, size)) return give_out(start, bytes, owner);
   }
   throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,
               used_, limit_);
+}
+
+// The same places each time, so that the pages of the one that went are there for the next.
+void* DeviceMemory::allocate_to_grow(size_t bytes) {
+  {
+    std::lock_guard lock(mutex_);
+    require(bytes);
+    const size_t size = round_up(bytes, kAlign);
+    for (size_t parts = 4; parts <= 64; parts *= 2)
+      for (size_t part = parts; part-- > 1;) {
+        const size_t start = heap_ / parts * part / kHuge * kHuge;
+        if (take_range(start, size)) return give_out(start, bytes, Owner::Library);
+      }
+  }
+  return allocate(bytes, Owner::Library);
+}
+
+bool DeviceMemory::grow(void* p, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const auto start = static_cast<size_t>(static_cast<char*>(p) - window_);
+  size_t& size = allocated_.at(start);
+  if (bytes <= size) return true;
+  const size_t more = bytes - size;
+  require(more);
+  if (!take_range(start + size, round_up(more, kAlign))) return false;
+  tell_memory(What::Allocated, device_, window_ + start + size, alias_, more, "library");
+  size += round_up(more, kAlign);
+  return true;
 }
 
 void DeviceMemory::free(void* p, Owner owner) {

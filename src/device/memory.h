@@ -31,6 +31,11 @@ class DeviceMemory {
 
   /// 512-byte aligned (2 MiB from 2 MiB on). Throws 207001 with sizes when the limit or the window is exhausted.
   void* allocate(size_t bytes, Owner owner = Owner::Client);
+  /// The same for the library, with free addresses behind it for grow().
+  void* allocate_to_grow(size_t bytes);
+  /// Memory of the library has so many bytes from now on, at the same address. False when the addresses behind it are
+  /// in use; throws 207001 when the limit is exhausted.
+  bool grow(void* p, size_t bytes);
   /// Throws 107000 when p is not the start of an allocation of this owner.
   void free(void* p, Owner owner = Owner::Client);
   /// Start and size of the allocation that holds p; false when none does.
@@ -68,11 +73,15 @@ class DeviceMemory {
   void discharge(size_t bytes);
 
  private:
+  // With the lock:
+  void require(size_t bytes) const;               ///< throws 207001 where the limit has no room
+  bool take_range(size_t start, size_t size);     ///< false when it is not free
+  void* give_out(size_t start, size_t bytes, Owner owner);
   void give_back(size_t offset, size_t bytes);
   void use(size_t bytes);
-  bool fits(size_t bytes) const;  ///< with the lock
-  size_t room() const;            ///< with the lock
-  /// The memory around an offset as [begin, end), empty when there is none; with the lock.
+  bool fits(size_t bytes) const;
+  size_t room() const;
+  /// The memory around an offset as [begin, end), empty when there is none.
   std::pair<size_t, size_t> range_of(size_t offset) const;
 
   int device_;

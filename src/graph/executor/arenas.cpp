@@ -30,16 +30,9 @@ std::span<std::byte> Arenas::take(size_t bytes, const std::byte* wanted) {
     if (!best || block.memory.bytes() > best->memory.bytes()) best = &block;
   }
   if (!best) best = &blocks_.emplace_back();
-  if (best->memory.bytes() < bytes) {
-    // sizes that grow little by little do not move it each time
-    const size_t more = std::max(bytes, 2 * best->memory.bytes());
+  if (best->memory.bytes() < bytes && !best->memory.grow(bytes)) {
     best->memory = DeviceBlock();  // first, because both may not find room
-    try {
-      best->memory = DeviceBlock(device_, more);
-    } catch (const Error&) {
-      if (more == bytes) throw;
-      best->memory = DeviceBlock(device_, bytes);
-    }
+    best->memory = DeviceBlock::that_grows(device_, bytes);
   }
   best->taken = true;
   return {best->memory.data(), best->memory.bytes()};

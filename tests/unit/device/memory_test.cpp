@@ -174,6 +174,49 @@ TEST(DeviceMemory, OutOfMemoryNamesTheSizesAndIsRecoverable) {
   memory.free(memory.allocate(kLimit));
 }
 
+TEST(DeviceMemory, GrowsWhereItLies) {
+  DeviceMemory memory(908, kLimit);
+  constexpr size_t kPart = 8 << 20;
+  auto* p = static_cast<char*>(memory.allocate_to_grow(kPart));
+  std::memset(host_address(p), 3, kPart);
+  void* others[] = {memory.allocate(kPart), memory.allocate_to_grow(kPart)};
+  EXPECT_TRUE(memory.grow(p, kPart));
+  EXPECT_TRUE(memory.grow(p, 2 * kPart + 1));
+  EXPECT_EQ(memory.used(), 4 * kPart + 512);
+  EXPECT_TRUE(memory.covers(p, p + 2 * kPart + 1));
+  EXPECT_EQ(memory.room_at(p), 2 * kPart + 512);
+  std::memset(host_address(p + kPart), 4, kPart + 1);
+  EXPECT_EQ(*static_cast<char*>(host_address(p + kPart - 1)), 3);
+  EXPECT_THROW(memory.grow(p, kLimit), Error) << "there are the others";
+  EXPECT_THROW(memory.grow(p, SIZE_MAX), Error);
+  EXPECT_EQ(memory.used(), 4 * kPart + 512);
+  for (void* other : others)
+    EXPECT_TRUE(static_cast<char*>(other) + kPart <= p || static_cast<char*>(other) >= p + 2 * kPart + 512);
+  memory.free(p, DeviceMemory::Owner::Library);
+  EXPECT_EQ(memory.allocate_to_grow(kPart), p) << "where pages are";
+  memory.free(others[0]);
+  memory.free(others[1], DeviceMemory::Owner::Library);
+  memory.free(p, DeviceMemory::Owner::Library);
+  EXPECT_EQ(memory.used(), 0u);
+  memory.free(memory.allocate(kLimit));  // in one piece
+}
+
+TEST(DeviceMemory, DoesNotGrowIntoAnother) {
+  DeviceMemory memory(909, kLimit);
+  constexpr size_t kBlock = 2 << 20;
+  std::vector<void*> all;
+  for (size_t used = 0; used + kBlock < kLimit; used += kBlock) all.push_back(memory.allocate_to_grow(kBlock));
+  std::ranges::sort(all);
+  for (size_t i = 1; i < all.size(); ++i)
+    EXPECT_GE(static_cast<char*>(all[i]) - static_cast<char*>(all[i - 1]), static_cast<ptrdiff_t>(kBlock));
+  auto* one = static_cast<char*>(memory.allocate(512, DeviceMemory::Owner::Library));
+  void* next = memory.allocate(512);
+  ASSERT_EQ(next, one + 512);
+  EXPECT_TRUE(memory.grow(one, 512));
+  EXPECT_FALSE(memory.grow(one, 513));
+  EXPECT_EQ(memory.room_at(one), 512u);
+}
+
 TEST(DeviceMemory, RandomAllocationsNeverOverlap) {
   DeviceMemory memory(902, kLimit);
   std::mt19937 random(1);

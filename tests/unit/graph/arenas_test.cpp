@@ -35,18 +35,24 @@ TEST_F(ArenaBlocks, OneForRunsThatFollowEachOther) {
   EXPECT_EQ(arenas.take(1000, second).data(), first);
 }
 
-TEST_F(ArenaBlocks, GrowWithRoomToSpare) {
+TEST_F(ArenaBlocks, GrowWhereTheyLie) {
   Arenas arenas(device_);
   constexpr size_t kFirst = size_t{64} << 20;
-  arenas.give_back(arenas.take(kFirst, nullptr).data());
+  std::byte* first = arenas.take(kFirst, nullptr).data();
+  ASSERT_EQ(aclrtMemset(first, 64, 7, 64), 0);
+  arenas.give_back(first);
   const size_t before = used();
-  std::byte* larger = arenas.take(kFirst + 1, nullptr).data();
-  EXPECT_LE(used() - before, kFirst + (4 << 20)) << "the old block is gone";
-  arenas.give_back(larger);
-  EXPECT_EQ(arenas.take(2 * kFirst, nullptr).data(), larger);
+  EXPECT_EQ(arenas.take(kFirst + 1, nullptr).data(), first) << "plans hold its addresses";
+  EXPECT_LE(used() - before, 4096u) << "no more than it lacks";
+  std::byte* beside = arenas.take(kFirst, nullptr).data();
+  EXPECT_TRUE(beside >= first + kFirst + 1 || beside + kFirst <= first);
+  arenas.give_back(first);
+  arenas.give_back(beside);
+  EXPECT_EQ(arenas.take(2 * kFirst, nullptr).data(), first) << "the largest is nearest to it";
+  EXPECT_EQ(values<uint8_t>(first, 64), std::vector<uint8_t>(64, 7));
   arenas.clear();
   EXPECT_GE(used(), before) << "it is taken";
-  arenas.give_back(larger);
+  arenas.give_back(first);
   arenas.clear();
   EXPECT_LE(used() + kFirst, before + (4 << 20));
 }
