@@ -1,9 +1,12 @@
 // Memory of tensors that live for a part of a run: those that do not live at the same time share it.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace updraft::graph {
 
@@ -28,5 +31,20 @@ class ArenaPlan {
   std::set<std::pair<size_t, size_t>> by_size_;  ///< gaps: bytes, offset
   size_t end_ = 0;
 };
+
+/// What a tensor of so many bytes takes there.
+size_t arena_bytes(size_t bytes);
+
+/// A tensor lives from one step to another, both included.
+struct Lifetime {
+  size_t bytes, first, last;
+};
+struct SharedBlock {
+  std::vector<size_t> offsets;  ///< of each tensor, multiples of kAlign
+  size_t bytes = 0;             ///< of all
+};
+/// Tensors that live at the same time do not meet. The largest ones are placed first, which takes less memory than to
+/// place them in the order of the steps; in that order where that is not so, or where very much lives at a time.
+SharedBlock share_block(std::span<const Lifetime> tensors);
 
 }  // namespace updraft::graph

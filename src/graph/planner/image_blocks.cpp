@@ -78,7 +78,7 @@ size_t bytes_of(const StepTensor& t) { return static_cast<size_t>(count_of(t.dim
 /// first gain by rounds, as long as those move no more than the second.
 struct Moved {
   explicit Moved(int threads) : threads_(static_cast<size_t>(std::max(threads / 8, 1))) {}
-  size_t worth() const { return threads_ * (size_t{8} << 20); }
+  size_t worth() const { return threads_ * (size_t{6} << 20); }
   size_t fits() const { return threads_ * (size_t{16} << 20); }
 
  private:
@@ -96,6 +96,36 @@ int64_t images_at_a_time(int64_t batch, int threads) {
 
 /// Small steps that a block takes along between two large ones.
 constexpr size_t kMostBetween = 8;
+
+/// Memory of a step that treats each image by itself; batch 0: it does not.
+struct StepBytes {
+  int64_t batch = 0;
+  size_t written = 0, read = 0, again = 0;  ///< again: read in each round, weights most of all
+
+  StepBytes(const Step& step, FunctionRef<bool(const StepTensor&)> fixed) {
+    const std::vector<bool> holds = holds_images(step, fixed);
+    if (holds.empty()) return;
+    batch = step.outputs[0].dims[0];
+    for (const StepTensor& t : step.outputs) written += bytes_of(t);
+    for (size_t i = 0; i < holds.size(); ++i)
+      if (!step.inputs[i].absent) (holds[i] ? read : again) += bytes_of(step.inputs[i]);
+  }
+  bool reads_more(size_t rounds) const { return again * rounds > read + written; }
+};
+
+/// Small steps in front that make more than they read, and behind that make less: what lies between them and the block
+/// needs no memory for all images then. Among the steps [first, last).
+void take_neighbours(const std::vector<Step>& steps, ImageBlock& block, size_t first, size_t last,
+                     FunctionRef<bool(const StepTensor&)> fixed) {
+  const auto rounds = static_cast<size_t>(block.batch / block.images);
+  const auto goes_along = [&](size_t s, bool grows) {
+    const StepBytes bytes(steps[s], fixed);
+    return bytes.batch == block.batch && !bytes.reads_more(rounds) &&
+           (grows ? bytes.written >= bytes.read : bytes.written < bytes.read);
+  };
+  for (size_t n = 0; n < kMostBetween && block.begin > first && goes_along(block.begin - 1, true); ++n) --block.begin;
+  for (size_t n = 0; n < kMostBetween && block.end < last && goes_along(block.end, false); ++n) ++block.end;
+}
 
 /// True where a step wants all images of what another one of the block makes: as its filters, say.
 bool reads_whole_what_it_makes(const std::vector<Step>& steps, const ImageBlock& block,
@@ -143,31 +173,28 @@ std::vector<ImageBlock> find_image_blocks(const std::vector<Step>& steps, Functi
   const Moved limits(threads);
   ImageBlock open{};   // from its first large step to its latest one; batch 0: none
   size_t between = 0;  // steps since then
-  const auto close = [&] {
+  const auto close = [&](size_t s) {
+    if (open.batch) take_neighbours(steps, open, blocks.empty() ? 0 : blocks.back().end, s, fixed);
     if (open.end - open.begin > 1 && !reads_whole_what_it_makes(steps, open, fixed)) blocks.push_back(open);
     open = {};
   };
   for (size_t s = 0; s < steps.size(); ++s) {
-    const std::vector<bool> holds = holds_images(steps[s], fixed);
-    const int64_t batch = holds.empty() ? 0 : steps[s].outputs[0].dims[0];
-    const int64_t images = batch ? images_at_a_time(batch, threads) : 0;
-    if (batch != open.batch || images == batch) close();
-    if (images == batch) continue;
-    size_t moved = 0, again = 0;
-    for (const StepTensor& t : steps[s].outputs) moved += bytes_of(t);
-    for (size_t i = 0; i < holds.size(); ++i)
-      if (!steps[s].inputs[i].absent) (holds[i] ? moved : again) += bytes_of(steps[s].inputs[i]);
-    const auto rounds = static_cast<size_t>(batch / images);
-    const bool reads_more = again * rounds > moved;
+    const StepBytes bytes(steps[s], fixed);
+    const int64_t images = bytes.batch ? images_at_a_time(bytes.batch, threads) : 0;
+    if (bytes.batch != open.batch || images == bytes.batch) close(s);
+    if (images == bytes.batch) continue;
+    const auto rounds = static_cast<size_t>(bytes.batch / images);
+    const size_t moved = bytes.read + bytes.written;
+    const bool reads_more = bytes.reads_more(rounds);
     if (moved <= limits.worth() || moved / rounds > limits.fits() || reads_more) {
-      if (open.batch && (++between > kMostBetween || (reads_more && again * rounds > limits.worth()))) close();
+      if (open.batch && (++between > kMostBetween || (reads_more && bytes.again * rounds > limits.worth()))) close(s);
       continue;
     }
-    if (!open.batch) open = {s, s, batch, images};
+    if (!open.batch) open = {s, s, bytes.batch, images};
     open.end = s + 1;
     between = 0;
   }
-  close();
+  close(steps.size());
   return blocks;
 }
 

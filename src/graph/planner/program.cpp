@@ -566,44 +566,26 @@ class Planner {
 
   /// Offsets of what the steps read and write. `roots`: with the steps between which they live.
   static void place_tensors(Program& program, std::vector<Root> roots) {
-    ArenaPlan arena;
-    size_t apart_bytes = 0;  // of tensors that share with nobody: they lie behind all others
-    std::vector<std::vector<size_t>> early(program.steps.size()), ends(program.steps.size());
-    for (size_t r = 0; r < roots.size(); ++r)
-      if (!roots[r].placed && roots[r].first < program.steps.size()) early[roots[r].first].push_back(r);
-    const auto place = [&](Root& root) {
-      if (root.placed) return;
-      root.placed = true;
-      if (root.alone) {
-        root.place.offset = kApart + apart_bytes;
-        apart_bytes +=
-            std::max(ArenaPlan::kAlign, (root.bytes + ArenaPlan::kAlign - 1) / ArenaPlan::kAlign * ArenaPlan::kAlign);
-      } else {
-        root.place.offset = arena.allocate(root.bytes);
-        ends[root.last].push_back(root.place.offset);
-      }
+    const auto each = [&](auto&& f) {
+      for (size_t s = 0; s < program.steps.size(); ++s)
+        for (auto* tensors : {&program.steps[s].outputs, &program.steps[s].inputs})
+          for (StepTensor& t : *tensors)
+            if (!t.absent && t.place.area == Place::Area::Arena) f(s, t);
     };
-    for (size_t s = 0; s < program.steps.size(); ++s) {
-      for (const size_t root : early[s]) place(roots[root]);
-      Step& step = program.steps[s];
-      for (auto* tensors : {&step.outputs, &step.inputs})
-        for (StepTensor& t : *tensors) {
-          if (t.absent || t.place.area != Place::Area::Arena) continue;
-          Root& root = roots[t.place.index];
-          place(root);
-          t.place = root.place;
-        }
-      for (size_t offset : ends[s]) arena.release(offset);
-    }
-    for (Step& step : program.steps)
-      for (auto* tensors : {&step.outputs, &step.inputs})
-        for (StepTensor& t : *tensors)
-          if (!t.absent && t.place.area == Place::Area::Arena && t.place.offset >= kApart)
-            t.place.offset = t.place.offset - kApart + arena.bytes();
-    program.arena_bytes = arena.bytes() + apart_bytes;
+    std::vector<Lifetime> lives;
+    std::vector<Root*> sharing, alone;
+    each([&](size_t s, const StepTensor& t) {
+      Root& root = roots[t.place.index];
+      if (std::exchange(root.placed, true)) return;
+      (root.alone ? alone : sharing).push_back(&root);
+      if (!root.alone) lives.push_back({root.bytes, std::min(root.first, s), std::max(root.last, s)});
+    });
+    SharedBlock block = share_block(lives);
+    for (size_t i = 0; i < sharing.size(); ++i) sharing[i]->place.offset = block.offsets[i];
+    for (Root* root : alone) root->place.offset = std::exchange(block.bytes, block.bytes + arena_bytes(root->bytes));
+    program.arena_bytes = block.bytes;
+    each([&](size_t, StepTensor& t) { t.place = roots[t.place.index].place; });
   }
-
-  static constexpr size_t kApart = size_t{1} << 62;  ///< offsets from here on count behind the arena
 
   const Graph& graph_;
   std::span<const Known> inputs_;
