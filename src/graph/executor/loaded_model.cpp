@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "base/heap_room.h"
 #include "base/parallel.h"
 #include "base/recoded.h"
 #include "device/device.h"
@@ -39,6 +40,8 @@ bool has_one_program(const Model& model) {
 
 }  // namespace
 
+/// What a plan of a node allocates, and oneDNN for it.
+constexpr size_t kHeapOfNode = 16 << 10;
 /// Work up to this much may run in the thread that submits it, which is beside others as it is.
 constexpr int64_t kLittleWork = 16 << 10;
 
@@ -311,6 +314,7 @@ bool LoadedModel::find_kept(Execution& execution) {
 
 void LoadedModel::find_program(Execution& execution) {
   if (find_kept(execution)) return;
+  make_heap_room(graph().nodes().size() * kHeapOfNode);
   Kept kept;
   if (!static_)
     for (const Buffer& b : execution.inputs) kept.dims.push_back(b.dims);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/heap_room.h"
 #include "base/parallel.h"
 #include "base/signals_blocked.h"
 
@@ -9,6 +10,7 @@ namespace updraft::graph {
 
 PlanAhead::PlanAhead(std::vector<size_t> steps, std::function<void(size_t)> plan)
     : steps_(std::move(steps)), plan_(std::move(plan)), left_(steps_.size()) {
+  constexpr size_t kHeap = 32 << 10;  // what oneDNN allocates for one of them
   constexpr size_t kWorth = 4;  // steps for each thread, which takes as long to start as a small one to plan
   const int width = parallel_width(), library = library_width();
   const size_t threads = std::min(static_cast<size_t>(std::max(width - 1, 0)), steps_.size() / kWorth);
@@ -18,6 +20,7 @@ PlanAhead::PlanAhead(std::vector<size_t> steps, std::function<void(size_t)> plan
       // What oneDNN makes depends on how many threads it may use.
       set_parallel_threads(width);
       LibraryWidth as_the_caller(library);
+      make_heap_room(steps_.size() * kHeap);
       work();
     });
 }
