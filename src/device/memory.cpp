@@ -139,8 +139,7 @@ bool DeviceMemory::take_range(size_t start, size_t size) {
 void* DeviceMemory::give_out(size_t start, size_t bytes, Owner owner) {
   allocated_[start] = round_up(bytes, kAlign);
   if (owner == Owner::Library) of_library_.insert(start);
-  tell_memory(What::Allocated, device_, window_ + start, alias_, bytes,
-              owner == Owner::Client ? "device" : "library");
+  tell_memory(What::Allocated, device_, window_ + start, alias_, bytes, owner == Owner::Client ? "device" : "library");
   return window_ + start;
 }
 

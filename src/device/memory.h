@@ -74,8 +74,8 @@ class DeviceMemory {
 
  private:
   // With the lock:
-  void require(size_t bytes) const;               ///< throws 207001 where the limit has no room
-  bool take_range(size_t start, size_t size);     ///< false when it is not free
+  void require(size_t bytes) const;            ///< throws 207001 where the limit has no room
+  bool take_range(size_t start, size_t size);  ///< false when it is not free
   void* give_out(size_t start, size_t bytes, Owner owner);
   void give_back(size_t offset, size_t bytes);
   void use(size_t bytes);

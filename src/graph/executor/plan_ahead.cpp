@@ -11,7 +11,7 @@ namespace updraft::graph {
 PlanAhead::PlanAhead(std::vector<size_t> steps, std::function<void(size_t)> plan)
     : steps_(std::move(steps)), plan_(std::move(plan)), left_(steps_.size()) {
   constexpr size_t kHeap = 32 << 10;  // what oneDNN allocates for one of them
-  constexpr size_t kWorth = 4;  // steps for each thread, which takes as long to start as a small one to plan
+  constexpr size_t kWorth = 4;        // steps for each thread, which takes as long to start as a small one to plan
   const int width = parallel_width(), library = library_width();
   const size_t threads = std::min(static_cast<size_t>(std::max(width - 1, 0)), steps_.size() / kWorth);
   SignalsBlocked blocked;

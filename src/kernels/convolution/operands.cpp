@@ -38,8 +38,7 @@ void Result::finish() const {
 
 TensorView Weight::dense() {
   if (!constant_ || is_dense()) return Dense(view_, type_, scratch_, false).view;
-  const memory::desc plain =
-      desc_of(memory::dims(view_.dims, view_.dims + view_.rank), onednn::type_of(type_), false);
+  const memory::desc plain = desc_of(memory::dims(view_.dims, view_.dims + view_.rank), onednn::type_of(type_), false);
   form_ = constant_->form(view_, plain, [&](std::byte* to) { gather_to(to, type_, view_); });
   return TensorView::contiguous(const_cast<std::byte*>(form_.get()), type_, view_.dims, view_.rank);
 }

@@ -201,7 +201,9 @@ struct Vectors {
         gathers(x.dtype != DType::Float || (x.strides[1] != 1 && x.dims[1] > 1) || may_overlap(x, c)),
         apart(ends || y.dtype != DType::Float || (y.strides[1] != 1 && y.dims[1] > 1) || may_overlap(matrix, c)) {}
   size_t scratch_bytes() const {
-    const auto floats = [](const TensorView& v) { return scratch_size(static_cast<size_t>(v.numel()) * sizeof(float)); };
+    const auto floats = [](const TensorView& v) {
+      return scratch_size(static_cast<size_t>(v.numel()) * sizeof(float));
+    };
     return (gathers ? floats(x) : 0) + (apart ? floats(y) : 0);
   }
 };

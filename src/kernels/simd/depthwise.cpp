@@ -102,7 +102,8 @@ UPDRAFT_VECTOR_INLINE void known_filter(const Line& in, int64_t count, int64_t v
       if (fresh) __builtin_prefetch(from + T * S * s.channels);
 #pragma GCC unroll 8
       for (int k = 0; k < K; ++k)
-        if (j >= k && (j - k) % S == 0 && (j - k) / S < T) sum[(j - k) / S] = fma_vector(filter[k], x, sum[(j - k) / S]);
+        if (j >= k && (j - k) % S == 0 && (j - k) / S < T)
+          sum[(j - k) / S] = fma_vector(filter[k], x, sum[(j - k) / S]);
     }
   }
 #pragma GCC unroll 8
@@ -120,20 +121,23 @@ UPDRAFT_VECTOR_INLINE void by_vectors(int64_t first, int64_t last, F&& f) {
 
 template <int T>
 void any_results(const Line& in, int64_t first, int64_t last) {
-  by_vectors(first, last, [&](int64_t v, auto lanes) __attribute__((always_inline)) { any_filter<T>(in, v, lanes); });
+  by_vectors(
+      first, last, [&](int64_t v, auto lanes) __attribute__((always_inline)) { any_filter<T>(in, v, lanes); });
 }
 
 template <int T, int K, int S>
 void known_results(const Line& in, int64_t count, int64_t first, int64_t last) {
   const int64_t at = in.w.start[1];
   if (at >= 0 && at + (T - 1) * S + K <= in.s.in[1])
-    by_vectors(first, last, [&](int64_t v, auto lanes) __attribute__((always_inline)) {
-      known_filter<T, K, S, true>(in, count, v, lanes);
-    });
+    by_vectors(
+        first, last, [&](int64_t v, auto lanes) __attribute__((always_inline)) {
+          known_filter<T, K, S, true>(in, count, v, lanes);
+        });
   else
-    by_vectors(first, last, [&](int64_t v, auto lanes) __attribute__((always_inline)) {
-      known_filter<T, K, S, false>(in, count, v, lanes);
-    });
+    by_vectors(
+        first, last, [&](int64_t v, auto lanes) __attribute__((always_inline)) {
+          known_filter<T, K, S, false>(in, count, v, lanes);
+        });
 }
 
 template <int K, int S>

@@ -82,8 +82,7 @@ float dot(int64_t k, const T* row, const float* x) {
   VectorF sum[4] = {};
   int64_t p = 0;
   for (; p + 4 * L <= k; p += 4 * L)
-    for (int u = 0; u < 4; ++u)
-      sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
+    for (int u = 0; u < 4; ++u) sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
   for (; p + L <= k; p += L) sum[0] = fma_vector(widen(row + p), load_vector<float>(x + p), sum[0]);
   float total = sum_lanes<float>((sum[0] + sum[1]) + (sum[2] + sum[3]));
   for (; p < k; ++p) total += static_cast<float>(row[p]) * x[p];
@@ -107,8 +106,7 @@ void dots(int64_t k, const T* a, int64_t stride, const float* x, int64_t x_line,
   for (int w = 0; w < W; ++w)
     for (int r = 0; r < R; ++r) {
       float total = sum_lanes<float>(sum[w][r]);
-      for (int64_t rest = p; rest < k; ++rest)
-        total += static_cast<float>(a[w * stride + rest]) * x[r * x_line + rest];
+      for (int64_t rest = p; rest < k; ++rest) total += static_cast<float>(a[w * stride + rest]) * x[r * x_line + rest];
       y[r * y_line + w] = total;
     }
 }

@@ -22,7 +22,8 @@ UPDRAFT_VECTOR_INLINE VectorF ended(VectorF x, const packed::Tail& t, int64_t i,
   return t.hard_swish ? hard_swish(x) : x;
 }
 UPDRAFT_VECTOR_INLINE VectorF ended(VectorF x, const packed::Tail& t, int64_t i, int64_t v) {
-  return ended(x, t, i, v, [](const float* p) __attribute__((always_inline)) { return load_vector<float>(p); });
+  return ended(
+      x, t, i, v, [](const float* p) __attribute__((always_inline)) { return load_vector<float>(p); });
 }
 
 }  // namespace updraft::UPDRAFT_ISA

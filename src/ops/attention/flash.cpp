@@ -107,7 +107,8 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
       if (few) {
         const char* keys = p.k.at(seq.batch, key_head, seq.k_begin + col);
         for (int64_t i = 0; i < n; ++i)
-          t.gemv_rows(std::min(cols, span), p.k.width, keys, p.k.position, 1, q + (row + i) * d, d, s + i * kKeys, kKeys, p.k.dtype);
+          t.gemv_rows(std::min(cols, span), p.k.width, keys, p.k.position, 1, q + (row + i) * d, d, s + i * kKeys,
+                      kKeys, p.k.dtype);
       } else {
         t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt, kKeys, s, kKeys, false);
       }

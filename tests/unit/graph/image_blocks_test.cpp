@@ -232,8 +232,9 @@ TEST_F(ImageBlocks, SmallStepsBesideTheLargeOnesComeAlong) {
   Graph g("neighbours");
   Builder build(g);
   const Endpoint x = build("Relu", "first", {build.input("x", 0, {DType::Float, dims})});
-  const Endpoint grown = build("ConcatV2", "grown", {std::vector<Endpoint>(5, x), build.constant("axis", Tensor::of(Ints{1}))},
-                               {{"N", int64_t{5}}});
+  const Endpoint grown =
+      build("ConcatV2", "grown", {std::vector<Endpoint>(5, x), build.constant("axis", Tensor::of(Ints{1}))},
+            {{"N", int64_t{5}}});
   const Endpoint large = build("Tanh", "large", {build("Neg", "apart", {grown})});
   build.outputs({build("MaxPoolV3", "small", {build("Sigmoid", "also", {large})}, halves())});
   const std::vector<Known> inputs = {Known(DType::Float, dims)};

@@ -137,15 +137,14 @@ TEST_P(Depthwise, WhatIsNotANumberStaysWhereItIs) {
 
 // Channels that fill vectors and that do not; filters and strides with kernels of their own and without; windows that
 // lie in the image, partly, and not at all.
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, Depthwise,
-    testing::Values(Case{1, 16, 12, 21, 3, 3, 1, 1, 1, 0}, Case{2, 72, 9, 9, 3, 3, 2, 1, 1, 0},
-                    Case{1, 120, 7, 19, 5, 5, 1, 1, 2, 0}, Case{3, 24, 11, 10, 5, 5, 2, 1, 2, -1},
-                    Case{1, 33, 9, 8, 7, 7, 1, 1, 3, 0}, Case{1, 8, 5, 6, 3, 3, 1, 1, 0, 0},
-                    Case{2, 19, 6, 7, 3, 3, 1, 1, 4, 0}, Case{1, 40, 13, 12, 3, 3, 1, 2, 2, 0},
-                    Case{1, 20, 10, 23, 4, 2, 3, 1, 1, 1}, Case{1, 64, 3, 2, 5, 5, 1, 1, 2, 0},
-                    Case{1, 17, 1, 2, 3, 3, 1, 1, 1, 0}, Case{1, 50, 9, 30, 2, 9, 1, 1, 4, 0},
-                    Case{1, 960, 7, 7, 5, 5, 1, 1, 2, 0}, Case{1, 28, 8, 9, 3, 3, 2, 1, 5, 3}));
+INSTANTIATE_TEST_SUITE_P(Sizes, Depthwise,
+                         testing::Values(Case{1, 16, 12, 21, 3, 3, 1, 1, 1, 0}, Case{2, 72, 9, 9, 3, 3, 2, 1, 1, 0},
+                                         Case{1, 120, 7, 19, 5, 5, 1, 1, 2, 0}, Case{3, 24, 11, 10, 5, 5, 2, 1, 2, -1},
+                                         Case{1, 33, 9, 8, 7, 7, 1, 1, 3, 0}, Case{1, 8, 5, 6, 3, 3, 1, 1, 0, 0},
+                                         Case{2, 19, 6, 7, 3, 3, 1, 1, 4, 0}, Case{1, 40, 13, 12, 3, 3, 1, 2, 2, 0},
+                                         Case{1, 20, 10, 23, 4, 2, 3, 1, 1, 1}, Case{1, 64, 3, 2, 5, 5, 1, 1, 2, 0},
+                                         Case{1, 17, 1, 2, 3, 3, 1, 1, 1, 0}, Case{1, 50, 9, 30, 2, 9, 1, 1, 4, 0},
+                                         Case{1, 960, 7, 7, 5, 5, 1, 1, 2, 0}, Case{1, 28, 8, 9, 3, 3, 2, 1, 5, 3}));
 
 }  // namespace
 }  // namespace updraft

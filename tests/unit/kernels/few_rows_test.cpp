@@ -125,19 +125,21 @@ TEST_P(FewRows, ImagesOfOneElement) {
             if (adds) sum += add.at(i, j);
             if (swish) sum *= std::clamp(sum / 6 + 0.5, 0.0, 1.0);
             else sum = std::max(sum, 0.0);
-            ASSERT_NEAR(y.at(i, j), sum, 2 * rounded + 2 * error_of(p.c) * std::abs(sum) + 3e-6 * size) << i << " " << j;
+            ASSERT_NEAR(y.at(i, j), sum, 2 * rounded + 2 * error_of(p.c) * std::abs(sum) + 3e-6 * size)
+                << i << " " << j;
           }
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, FewRows,
-                         testing::Values(Case{1, 40, 100, kFloat, kFloat, kFloat}, Case{2, 37, 64, kFloat, kFloat, kFloat},
-                                         Case{3, 5, 131, kFloat, kFloat, kFloat}, Case{4, 70, 257, kFloat, kFloat, kFloat},
-                                         Case{7, 9, 96, kFloat, kFloat, kFloat}, Case{8, 8, 200, kFloat, kFloat, kFloat},
-                                         Case{9, 20, 80, kFloat, kFloat, kFloat}, Case{2, 300, 63, kFloat, kFloat, kFloat},
-                                         Case{5, 41, 90, kHalf, kHalf, kHalf}, Case{6, 33, 77, kBf16, kBf16, kBf16},
-                                         Case{2, 19, 150, kBf16, kBf16, kFloat}, Case{3, 21, 70, kFloat, kHalf, kFloat},
-                                         Case{8, 3, 128, kFloat, kFloat, kFloat}));
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, FewRows,
+    testing::Values(Case{1, 40, 100, kFloat, kFloat, kFloat}, Case{2, 37, 64, kFloat, kFloat, kFloat},
+                    Case{3, 5, 131, kFloat, kFloat, kFloat}, Case{4, 70, 257, kFloat, kFloat, kFloat},
+                    Case{7, 9, 96, kFloat, kFloat, kFloat}, Case{8, 8, 200, kFloat, kFloat, kFloat},
+                    Case{9, 20, 80, kFloat, kFloat, kFloat}, Case{2, 300, 63, kFloat, kFloat, kFloat},
+                    Case{5, 41, 90, kHalf, kHalf, kHalf}, Case{6, 33, 77, kBf16, kBf16, kBf16},
+                    Case{2, 19, 150, kBf16, kBf16, kFloat}, Case{3, 21, 70, kFloat, kHalf, kFloat},
+                    Case{8, 3, 128, kFloat, kFloat, kFloat}));
 
 }  // namespace
 }  // namespace updraft
