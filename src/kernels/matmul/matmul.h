@@ -12,8 +12,8 @@ struct MatmulOptions {
   complex128 beta = 0;              ///< c = alpha * a @ b + beta * add
   const TensorView* add = nullptr;  ///< broadcasts to c; null: c itself. Not read when beta is 0.
   bool relu = false;                ///< what is negative in the result becomes 0; a NaN may, too
-  /// Not null: b stays as it is from run to run, and is kept there as the product wants it. Products with one row or
-  /// column, of doubles, integers and complex numbers read b itself.
+  /// Not null: b stays as it is from run to run, and is kept there as the product wants it. Products with few rows or
+  /// one column, of doubles, integers and complex numbers read b itself.
   ConstantOperand* right = nullptr;
 };
 

@@ -1,7 +1,8 @@
 // Elementwise rows. A row is one expression in a family's list, rows/FAMILY.inc:
 //   EW1 EW2 EW3(name, types, expression)  of one, two or three inputs, yields T
 //   EWB1 EWB2(name, types, expression)    yields bool
-//   types: F float and double, I int64 (all integers and bool are computed in it), C complex
+//   types: F float and double, I int64 (all integers and bool are computed in it), C complex; FH: F, and arrays of
+//   halves are computed as m::OfHalf, for which a function may be less exact than for floats
 //   x, y, z are the inputs, p[0]..p[3] the scalars, T the compute type; m:: is kernels/simd/math.h
 // A source names rows as ew::NAME and includes the headers of their families (rows/FAMILY.h), so a new row is compiled
 // again with the sources of its family alone. A new family has a list, a header, a line in families.inc and a file of
@@ -34,7 +35,7 @@ struct EwRow {
   bool boolean;               ///< yields bool
   BlockFn fn[kComputeTypes];  ///< null: not defined for the type
   /// On arrays of fp16 and of bf16: converted in registers, computed as float and rounded once, as fn[F32] between a
-  /// load and a store, or changed as they are stored. Null: not defined.
+  /// load and a store (rows of types FH: less exactly), or changed as they are stored. Null: not defined.
   BlockFn half[2];
 };
 

@@ -419,6 +419,25 @@ inline float gelu(float x) {
   const float tail = a > kEnd ? 0.0f : __builtin_bit_cast(float, bits);
   return x * (x > 0 ? 1.0f - tail : tail);
 }
+/// A float whose result becomes a half.
+struct OfHalf {
+  float v;
+};
+/// As above within 7.5e-5 of the result: a sixth of the last place of fp16.
+inline float gelu(OfHalf x) {
+  constexpr float kEnd = NormalTail::kEnd, kMagic = 12582912.0f;
+  const float a = __builtin_fabsf(x.v), t = a > kEnd ? kEnd : a, t2 = t * t;
+  const float low =
+      mad(mad(-0.05144635203125695f, t, -0.46146972124201f), t2, mad(-1.1498928551833016f, t, -1.0000984488203988f));
+  const float high = mad(mad(-9.77758929964633e-07f, t, 4.039742843343898e-05f), t2,
+                         mad(-0.0007236089269266327f, t, 0.007502893429745448f));
+  const float q = mad(high, t2 * t2, low), shifted = q + kMagic, r = q - (shifted - kMagic);
+  const float r2 = r * r, p = mad(mad(r2, 0.00968571144188721f, mad(0.055922025683650047f, r, 0.24021865493628153f)),
+                                  r2, mad(0.6931210358597487f, r, 1.000000151080633f));
+  const uint32_t bits = __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23);
+  const float tail = a > kEnd ? 0.0f : __builtin_bit_cast(float, bits);
+  return x.v * (x.v > 0 ? 1.0f - tail : tail);
+}
 template <class T>
 inline T gelu_slope(T x) {
   return T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440))) +
