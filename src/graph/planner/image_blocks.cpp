@@ -101,27 +101,32 @@ constexpr size_t kMostBetween = 8;
 struct StepBytes {
   int64_t batch = 0;
   size_t written = 0, read = 0, again = 0;  ///< again: read in each round, weights most of all
+  size_t largest = 0;                       ///< of the inputs that hold images
 
   StepBytes(const Step& step, FunctionRef<bool(const StepTensor&)> fixed) {
     const std::vector<bool> holds = holds_images(step, fixed);
     if (holds.empty()) return;
     batch = step.outputs[0].dims[0];
     for (const StepTensor& t : step.outputs) written += bytes_of(t);
-    for (size_t i = 0; i < holds.size(); ++i)
-      if (!step.inputs[i].absent) (holds[i] ? read : again) += bytes_of(step.inputs[i]);
+    for (size_t i = 0; i < holds.size(); ++i) {
+      if (step.inputs[i].absent) continue;
+      const size_t bytes = bytes_of(step.inputs[i]);
+      (holds[i] ? read : again) += bytes;
+      if (holds[i]) largest = std::max(largest, bytes);
+    }
   }
   bool reads_more(size_t rounds) const { return again * rounds > read + written; }
 };
 
-/// Small steps in front that make more than they read, and behind that make less: what lies between them and the block
-/// needs no memory for all images then. Among the steps [first, last).
+/// Small steps in front that make as much as they read or more, and behind that make less: what lies between them and
+/// the block needs no memory for all images then. Among the steps [first, last).
 void take_neighbours(const std::vector<Step>& steps, ImageBlock& block, size_t first, size_t last,
                      FunctionRef<bool(const StepTensor&)> fixed) {
   const auto rounds = static_cast<size_t>(block.batch / block.images);
   const auto goes_along = [&](size_t s, bool grows) {
     const StepBytes bytes(steps[s], fixed);
     return bytes.batch == block.batch && !bytes.reads_more(rounds) &&
-           (grows ? bytes.written >= bytes.read : bytes.written < bytes.read);
+           (grows ? bytes.written >= bytes.largest : bytes.written < bytes.largest);
   };
   for (size_t n = 0; n < kMostBetween && block.begin > first && goes_along(block.begin - 1, true); ++n) --block.begin;
   for (size_t n = 0; n < kMostBetween && block.end < last && goes_along(block.end, false); ++n) ++block.end;
