@@ -1,7 +1,7 @@
 """README's figures are those of docs/reference/benchmarks.md, and rows say when their own repeats differ."""
 import pytest
 
-from bench import figures, measure
+from bench import figures, measure, plot
 
 
 def test_readme_says_what_the_page_says():
@@ -43,3 +43,14 @@ def test_the_steadiest_run_counts():
     ours, peer = iter([0, 1, 2, 1, 2, 0, 3, 3, 3, 3]), iter([0, 4, 4, 4, 4, 0, 3, 3, 3, 3])
     row = measure.interleave(lambda: next(ours), lambda: next(peer), rounds=4, warm=1, attempts=3)
     assert row["ratio"] == 1 and not row["unstable"]
+
+
+def test_pictures_show_each_row():
+    import xml.etree.ElementTree as tree
+    drawn = figures.pictures(figures.Page(figures.PAGE.read_text()))
+    assert len(drawn) == 2
+    for text in drawn.values():
+        picture = tree.fromstring(text)
+        assert len(picture.findall("{*}polyline")) == 2 and len(picture.findall("{*}circle")) == 12
+    assert plot.ticks(2.67) == [0, 0.5, 1, 1.5, 2, 2.5, 3] and plot.ticks(50000) == [0, 10000, 20000, 30000, 40000, 50000]
+    assert all(most <= plot.ticks(most)[-1] < 1.3 * most and len(plot.ticks(most)) <= 10 for most in (0.9, 1, 7, 38, 437.5, 2500))

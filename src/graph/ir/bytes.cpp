@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "graph/ir/large_blocks.h"
 #include "graph/ir/mapped_files.h"
 
 namespace updraft::graph {
@@ -83,6 +84,11 @@ void want_file_pages(const void* data, size_t size) {
 }
 
 Bytes Bytes::allocate(size_t size, std::byte*& to) {
+  if (size >= LargeBlocks::kLeast) {
+    const LargeBlocks::Block block = LargeBlocks::get().take(size);
+    to = block.data;
+    return {std::shared_ptr<const void>(to, [block](const void*) { LargeBlocks::get().give_back(block); }), to, size};
+  }
   constexpr std::align_val_t kAlign{64};
   to = static_cast<std::byte*>(::operator new(size + 1, kAlign));
   std::shared_ptr<const void> owner(to, [](const void* p) { ::operator delete(const_cast<void*>(p), kAlign); });
