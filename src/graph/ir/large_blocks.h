@@ -1,4 +1,4 @@
-// Memory for bytes of a megabyte and more.
+// Memory for the text and the file of a model.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -13,7 +13,8 @@ namespace updraft::graph {
 /// threads.
 class LargeBlocks {
  public:
-  static constexpr size_t kLeast = size_t{1} << 20;
+  /// Smaller blocks, of single constants most of all, the C library keeps by itself, or a build has many of.
+  static constexpr size_t kLeast = size_t{16} << 20;
   struct Block {
     std::byte* data;
     size_t bytes;  ///< as many as were asked for, or some more

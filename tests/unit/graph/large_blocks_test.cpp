@@ -13,7 +13,7 @@
 namespace updraft::graph {
 namespace {
 
-constexpr size_t kSize = (size_t{3} << 20) + 5;
+constexpr size_t kSize = (size_t{3} << 20) + 5, kText = LargeBlocks::kLeast + 3;
 
 TEST(LargeBlocks, AreKeptOnceTheyAreAskedForAgain) {
   LargeBlocks blocks;
@@ -52,7 +52,7 @@ TEST(LargeBlocks, BytesOfManyThreads) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t] {
       for (int i = 0; i < 8; ++i) {
-        const Bytes bytes = Bytes::make(kSize, [&](std::byte* to) { std::memset(to, t, kSize); });
+        const Bytes bytes = Bytes::make(kText, [&](std::byte* to) { std::memset(to, t, kText); });
         const Bytes copy = Bytes::copy_of(bytes.data(), bytes.size());
         ASSERT_EQ(reinterpret_cast<uintptr_t>(copy.data()) % 64, 0u);
         ASSERT_TRUE(std::ranges::all_of(copy.span(), [&](std::byte b) { return b == static_cast<std::byte>(t); }));
