@@ -9,6 +9,8 @@ def test_readme_says_what_the_page_says():
     for path in figures.READMES.values():
         text = path.read_text()
         assert all(f"<!-- figures {name} -->" in text for name in figures.BLOCKS), path.name
+    for path, (_, blocks) in figures.USES.items():
+        assert all(f"<!-- figures {name} -->" in path.read_text() for name in blocks), path.name
 
 
 def test_another_page_is_seen():
