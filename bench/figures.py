@@ -229,7 +229,7 @@ def pictures(page):
 
 def pages():
     """{path: language} of what has figures."""
-    return {**{path: language for language, path in READMES.items()}, **{path: language for path, (language, _) in USES.items()}}
+    return {path: language for language, path in READMES.items()} | {path: language for path, (language, _) in USES.items()}
 
 
 def stale():

@@ -30,7 +30,7 @@ def svg(title, x_name, y_name, x, lines):
         out.append(f'<text x="{at_x(v):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{number(v)}</text>')
     out += [f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{x_name}</text>',
             f'<text x="14" y="{HEIGHT / 2}" text-anchor="middle" transform="rotate(-90 14 {HEIGHT / 2})">{y_name}</text>']
-    for (name, values), colour in zip(lines.items(), COLOURS, strict=False):
+    for (name, values), colour in zip(lines.items(), COLOURS[:len(lines)], strict=True):
         points = [(at_x(a), at_y(b)) for a, b in zip(x, values, strict=True)]
         out.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
         out += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in points]

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft::depthwise {
 
@@ -16,14 +17,7 @@ bool takes(const ConvolutionShape& s, const TensorView& src, const TensorView& w
 }
 
 void arrange_filters(const TensorView& weight, float* to) {
-  TensorView taps = weight;
-  taps.rank = 3;
-  for (int d = 0; d < 3; ++d) {
-    const int from = d == 2 ? 0 : d + 2;
-    taps.dims[d] = weight.dims[from];
-    taps.strides[d] = weight.strides[from];
-  }
-  gather_to(to, DType::Float, taps);
+  gather_to(to, DType::Float, permute(weight, {2, 3, 1, 0}));
 }
 
 void forward(const ConvolutionShape& s, const TensorView& src, const float* filters, const TensorView& weight,
