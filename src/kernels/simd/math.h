@@ -392,11 +392,18 @@ template <class T>
 inline T gelu(T x) {
   return x * T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440)));
 }
+/// 2^q; `series` is 2^r for what is left beside a whole number, |r| <= 1/2.
+template <class Series>
+__attribute__((always_inline)) inline float power_of_two(float q, Series series) {
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = q + kMagic, p = series(q - (shifted - kMagic));
+  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23));
+}
 /// The tail as a power of two whose exponent is a polynomial, because a division takes as long as the rest (fits of
 /// ours): within 9e-7 of the result where x > -2, 2e-6 where x > -4, 4e-5 of what is smaller. The polynomials are cut
 /// into parts that do not wait for each other: as chains they take a quarter longer where vectors have 512 bits.
 inline float gelu(float x) {
-  constexpr float kEnd = NormalTail::kEnd, kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  constexpr float kEnd = NormalTail::kEnd;
   const float a = __builtin_fabsf(x), t = a > kEnd ? kEnd : a;
   float high = -6.890235604295469e-11f, low = -6.266883428907022e-05f;
   high = mad(high, t, 3.88903176329336e-09f);
@@ -411,12 +418,14 @@ inline float gelu(float x) {
   low = mad(low, t, -1.1511093378067017f);
   low = mad(low, t, -0.9999999403953552f);
   const float t2 = t * t, q = mad(high, t2 * t2 * t2, low);
-  const float shifted = q + kMagic, r = q - (shifted - kMagic), r2 = r * r;
-  const float p = mad(mad(mad(0.0013276470126584172f, r, 0.009675541892647743f), r2,
-                          mad(0.05550713464617729f, r, 0.24022120237350464f)),
-                      r2, mad(0.6931469440460205f, r, 1.0000001192092896f));
-  const uint32_t bits = __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23);
-  const float tail = a > kEnd ? 0.0f : __builtin_bit_cast(float, bits);
+  const float power = power_of_two(
+      q, [](float r) __attribute__((always_inline)) {
+        const float r2 = r * r;
+        return mad(mad(mad(0.0013276470126584172f, r, 0.009675541892647743f), r2,
+                       mad(0.05550713464617729f, r, 0.24022120237350464f)),
+                   r2, mad(0.6931469440460205f, r, 1.0000001192092896f));
+      });
+  const float tail = a > kEnd ? 0.0f : power;
   return x * (x > 0 ? 1.0f - tail : tail);
 }
 /// A float whose result becomes a half.
@@ -425,17 +434,19 @@ struct OfHalf {
 };
 /// As above within 7.5e-5 of the result: a sixth of the last place of fp16.
 inline float gelu(OfHalf x) {
-  constexpr float kEnd = NormalTail::kEnd, kMagic = 12582912.0f;
+  constexpr float kEnd = NormalTail::kEnd;
   const float a = __builtin_fabsf(x.v), t = a > kEnd ? kEnd : a, t2 = t * t;
   const float low =
       mad(mad(-0.05144635203125695f, t, -0.46146972124201f), t2, mad(-1.1498928551833016f, t, -1.0000984488203988f));
   const float high = mad(mad(-9.77758929964633e-07f, t, 4.039742843343898e-05f), t2,
                          mad(-0.0007236089269266327f, t, 0.007502893429745448f));
-  const float q = mad(high, t2 * t2, low), shifted = q + kMagic, r = q - (shifted - kMagic);
-  const float r2 = r * r, p = mad(mad(r2, 0.00968571144188721f, mad(0.055922025683650047f, r, 0.24021865493628153f)),
-                                  r2, mad(0.6931210358597487f, r, 1.000000151080633f));
-  const uint32_t bits = __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23);
-  const float tail = a > kEnd ? 0.0f : __builtin_bit_cast(float, bits);
+  const float power = power_of_two(
+      mad(high, t2 * t2, low), [](float r) __attribute__((always_inline)) {
+        const float r2 = r * r;
+        return mad(mad(r2, 0.00968571144188721f, mad(0.055922025683650047f, r, 0.24021865493628153f)), r2,
+                   mad(0.6931210358597487f, r, 1.000000151080633f));
+      });
+  const float tail = a > kEnd ? 0.0f : power;
   return x.v * (x.v > 0 ? 1.0f - tail : tail);
 }
 template <class T>
