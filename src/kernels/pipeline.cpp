@@ -5,98 +5,18 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/last_level_cache.h"
 #include "base/overflow.h"
 #include "base/parallel.h"
-#include "kernels/rows/arithmetic.h"
+#include "kernels/space.h"
 #include "kernels/watched.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
-constexpr int kMaxOperands = 8;
 constexpr int64_t kBlock = 1024;
 constexpr int64_t kGrain = 16 * kBlock;  // fewer elements a thread cost more to hand out than to compute
 constexpr int64_t kShortestRow = 128;    // shorter ones are gathered into blocks
-
-// The common index space of all operands: dimensions ordered as the first output lies in memory, merged where
-// every operand is regular across them.
-struct Space {
-  int rank = 0;
-  int64_t n = 1;
-  int64_t dims[kMaxDims];
-  int64_t strides[kMaxOperands][kMaxDims];
-
-  Space(const TensorView* const* v, int count) {
-    const TensorView& first = *v[0];
-    n = first.numel();
-    if (n == 0) return;
-    int order[kMaxDims];
-    const int kept = memory_order({v, static_cast<size_t>(count)}, order);
-    for (int i = 0; i < kept; ++i) {
-      int d = order[i];
-      bool merge = rank > 0;
-      for (int k = 0; merge && k < count; ++k) merge = strides[k][rank - 1] == v[k]->strides[d] * first.dims[d];
-      if (merge) {
-        dims[rank - 1] *= first.dims[d];
-      } else {
-        dims[rank++] = first.dims[d];
-      }
-      for (int k = 0; k < count; ++k) strides[k][rank - 1] = v[k]->strides[d];
-    }
-    if (rank == 0) {
-      rank = 1;
-      dims[0] = 1;
-      for (int k = 0; k < count; ++k) strides[k][0] = 1;
-    }
-  }
-};
-
-// Walks one operand through the space in steps of any length.
-struct Cursor {
-  const Space* space;
-  const int64_t* strides;
-  char* data;
-  int64_t size;
-  int64_t index[kMaxDims];
-  int64_t offset;
-
-  void seek(int64_t linear) {
-    offset = 0;
-    for (int d = space->rank - 1; d >= 0; --d) {
-      index[d] = linear % space->dims[d];
-      linear /= space->dims[d];
-      offset += index[d] * strides[d];
-    }
-  }
-
-  // Where the next n elements begin, which lie in one row.
-  char* pass(int64_t n) {
-    char* first = nullptr;
-    walk(n, [&](char* row, int64_t, int64_t, int64_t) { first = row; });
-    return first;
-  }
-
-  template <class Row>
-  void walk(int64_t n, Row&& row) {
-    const int inner = space->rank - 1;
-    int64_t done = 0;
-    while (done < n) {
-      int64_t step = std::min(space->dims[inner] - index[inner], n - done);
-      row(data + offset * size, strides[inner], done, step);
-      done += step;
-      index[inner] += step;
-      offset += step * strides[inner];
-      for (int d = inner; d > 0 && index[d] == space->dims[d]; --d) {
-        index[d] = 0;
-        offset += strides[d - 1] - space->dims[d] * strides[d];
-        ++index[d - 1];
-      }
-    }
-  }
-};
-
 }  // namespace
 
 BlockFn elementwise_kernel(Ew e, Compute compute) {
@@ -246,6 +166,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     bool periodic;  ///< one short row for all (a bias of few channels), laid out once as often as a block asks for
     bool words;  ///< short rows of four bytes an element, moved here: a call for each would take longer than its work
     bool repeated;  ///< a column of such elements, each of which stands for a row
+    bool lines;     ///< short rows that lie together: moved many at a time, and converted then
   };
   const int inner = space.rank - 1;
   Access access[kMaxOperands];
@@ -255,13 +176,16 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     if (linear[k] || constant[k]) continue;
     const int64_t* strides = space.strides[k];
     const bool native = operands[k]->dtype == lanes[k].native;
+    a.lines = strides[inner] == 1 && lanes[k].width <= 8 && size_of(operands[k]->dtype) <= 8 &&
+              space.dims[inner] < kShortestRow;
     if (space.dims[inner] >= kShortestRow) {
       a.in_place = strides[inner] == 1 && native;
       rows = rows || a.in_place;
     } else if (k >= outputs) {
       a.periodic = lanes[k].width <= 8 && strides[inner] == 1 &&
                    std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
-      a.words = !a.periodic && lanes[k].width == 4 && native && space.dims[inner] <= 32;
+      a.lines = a.lines && !a.periodic;
+      a.words = !a.periodic && !a.lines && lanes[k].width == 4 && native && space.dims[inner] <= 32;
       a.repeated = a.words && strides[inner] == 0 && space.rank == 2;
     }
   }
@@ -275,13 +199,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     void* to[kMaxOperands];
     for (int k = 0; k < count; ++k) {
       if (linear[k] || constant[k] || access[k].periodic || access[k].repeated) continue;
-      cursor[k] = Cursor{&space,
-                         space.strides[k],
-                         static_cast<char*>(operands[k]->data),
-                         static_cast<int64_t>(size_of(operands[k]->dtype)),
-                         {},
-                         0};
-      cursor[k].seek(begin);
+      cursor[k] = Cursor(space, k, *operands[k], begin);
     }
     for (int k = 0; k < inputs; ++k) {
       if (const int o = outputs + k; access[o].periodic) {
@@ -324,6 +242,13 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
             continue;
           }
           lane.load(buffers[o], data, 1, n);
+        } else if (access[o].lines) {
+          const int64_t size = cursor[o].size;
+          char* const raw = in[k].dtype == lane.native ? buffers[o] : buffers[o] + kBlock * 8;
+          cursor[o].walk_lines(n, [&](const char* first, int64_t apart, int64_t done, int64_t count, int64_t length) {
+            table.copy_rows(raw + done * size, length * size, first, apart, count, length * size);
+          });
+          if (raw != buffers[o]) lane.load(buffers[o], raw, 1, n);
         } else {
           cursor[o].walk(n, [&](const char* row, int64_t stride, int64_t done, int64_t step) {
             if (access[o].words) {
@@ -355,6 +280,18 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
           result = reinterpret_cast<char*>(wide);
           width = 8;
           store = table.store[static_cast<int>(Compute::I64)][static_cast<int>(out[k].dtype)];
+        }
+        if (access[k].lines) {
+          const int64_t size = cursor[k].size;
+          if (out[k].dtype != lanes[k].native) {
+            char* const raw = result == buffers[k] ? buffers[k] + kBlock * 8 : buffers[k];
+            store(raw, 1, result, n);
+            result = raw;
+          }
+          cursor[k].walk_lines(n, [&](char* first, int64_t apart, int64_t done, int64_t count, int64_t length) {
+            table.copy_rows(first, apart, result + done * size, length * size, count, length * size);
+          });
+          continue;
         }
         if (linear[k]) {
           store(out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype)), 1, result, n);
@@ -417,153 +354,6 @@ void run_native(BlockFn fn, std::initializer_list<TensorView> in, const TensorVi
   int k = 1;
   for (const TensorView& v : in) lanes[k++] = lane(v);
   run_blocks(fn, lanes, in.begin(), static_cast<int>(in.size()), &out, 1, params);
-}
-
-// A matrix that is transposed in memory: tiles instead of one cache line an element. Of one type, or floats that become
-// halves.
-static bool copy_transposed(const TensorView& to, const TensorView& from, const Space& space) {
-  const int r = space.rank;
-  if (r < 2 || space.strides[0][r - 1] != 1 || space.strides[1][r - 1] == 1 || space.dims[r - 1] < 8) return false;
-  int d = r - 2;
-  while (d > 0 && space.strides[1][d] != 1) --d;
-  if (space.strides[1][d] != 1 || space.dims[d] < 8) return false;
-  const int64_t rows = space.dims[r - 1], cols = space.dims[d], outer = space.n / rows / cols;
-  constexpr int64_t col_grain = 128, row_grain = 256;  // short enough for the lines that are written to stay at hand
-  const int64_t col_parts = (cols + col_grain - 1) / col_grain, row_parts = (rows + row_grain - 1) / row_grain;
-  parallel_for(outer * col_parts * row_parts,
-               std::max<int64_t>(1, kGrain / (std::min(rows, row_grain) * std::min(cols, col_grain))),
-               [&](int64_t b, int64_t e) {
-                 for (int64_t i = b; i < e; ++i) {
-                   const int64_t c0 = i % col_parts * col_grain, r0 = i / col_parts % row_parts * row_grain;
-                   int64_t rest = i / col_parts / row_parts, dst = r0, src = r0 * space.strides[1][r - 1];
-                   for (int k = r - 2; k >= 0; --k) {
-                     if (k == d) continue;
-                     int64_t x = rest % space.dims[k];
-                     rest /= space.dims[k];
-                     dst += x * space.strides[0][k];
-                     src += x * space.strides[1][k];
-                   }
-                   // `from` is rows of stride strides[1][r-1] over contiguous columns; `to` is its transpose.
-                   void* const into = at_element(to, dst + c0 * space.strides[0][d]);
-                   const void* const of = at_element(from, src + c0);
-                   const int64_t columns = std::min(col_grain, cols - c0), lines = std::min(row_grain, rows - r0);
-                   if (to.dtype == from.dtype)
-                     kernels().transpose_2d(into, space.strides[0][d], of, space.strides[1][r - 1], lines, columns,
-                                            static_cast<int64_t>(size_of(to.dtype)));
-                   else
-                     kernels().transpose_narrow(into, to.dtype, space.strides[0][d], static_cast<const float*>(of),
-                                                space.strides[1][r - 1], lines, columns);
-                 }
-               });
-  return true;
-}
-
-// Floats on one side and halves on the other, contiguous or transposed: in one pass, without a buffer between.
-static bool convert_arrays(const TensorView& to, const TensorView& from) {
-  const auto half = [](DType t) { return t == DType::Float16 || t == DType::BFloat16; };
-  const bool widen = to.dtype == DType::Float && half(from.dtype);
-  if (!widen && !(from.dtype == DType::Float && half(to.dtype))) return false;
-  if (!to.same_shape(from)) return false;
-  const TensorView* operands[] = {&to, &from};
-  const Space space(operands, 2);
-  if (space.n == 0) return true;
-  const bool saturates = saturating() && to.dtype == DType::Float16;  // which the usual store to fp16 does
-  if (!widen && !saturates && copy_transposed(to, from, space)) return true;
-  if (space.rank != 1 || space.strides[0][0] != 1 || space.strides[1][0] != 1) return false;
-  // Ordinary stores first read the lines that they fill. What the cache would not keep is written past it: 27 to 37
-  // GB/s widening and 23 to 37 narrowing at 64M elements, but slower where the result is still at hand for its reader.
-  static const int64_t kept = last_level_cache().value_or(int64_t{32} << 20) / 2;
-  if (static_cast<int64_t>(to.bytes()) > kept && !saturates) {
-    parallel_for(space.n, 16 * kGrain, [&](int64_t begin, int64_t end) {
-      if (widen) kernels().widen_streamed(to.as<float>() + begin, from.as<char>() + 2 * begin, from.dtype, end - begin);
-      else kernels().narrow_streamed(to.as<char>() + 2 * begin, to.dtype, from.as<float>() + begin, end - begin);
-    });
-    return true;
-  }
-  constexpr int kFloat = static_cast<int>(Compute::F32);
-  const LoadFn load = kernels().load[static_cast<int>(from.dtype)][kFloat];
-  const StoreFn store = kernels().store[kFloat][static_cast<int>(to.dtype)];
-  parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
-    if (widen) load(to.as<float>() + begin, from.as<char>() + 2 * begin, 1, end - begin);
-    else store(to.as<char>() + 2 * begin, 1, from.as<float>() + begin, end - begin);
-  });
-  return true;
-}
-
-void copy_elements(const TensorView& to, const TensorView& from) {
-  const size_t size = size_of(to.dtype);
-  if (to.dtype == from.dtype && to.same_shape(from)) {
-    if (to.data == from.data && std::equal(to.strides, to.strides + to.rank, from.strides)) return;
-    const TensorView* operands[] = {&to, &from};
-    const Space space(operands, 2);
-    if (space.n == 0) return;
-    if (space.rank == 1 && space.strides[0][0] == 1 && space.strides[1][0] == 1) {
-      parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
-        std::memcpy(to.as<char>() + begin * size, from.as<char>() + begin * size,
-                    static_cast<size_t>(end - begin) * size);
-      });
-      return;
-    }
-    if (copy_transposed(to, from, space)) return;
-    const int r = space.rank;
-    // Rows that lie the same way in both, of another dimension than the last: parts of tensors with the channels
-    // inside.
-    if (space.strides[0][r - 1] != 1 && space.strides[1][r - 1] != 1)
-      for (int d = 0; d < r - 1; ++d) {
-        const int64_t row = space.dims[d];
-        if (space.strides[0][d] != 1 || space.strides[1][d] != 1 || row < 4) continue;
-        parallel_for(space.n / row, std::max<int64_t>(1, kGrain / row), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            int64_t rest = i, dst = 0, src = 0;
-            for (int k = r - 1; k >= 0; --k) {
-              if (k == d) continue;
-              const int64_t x = rest % space.dims[k];
-              rest /= space.dims[k];
-              dst += x * space.strides[0][k];
-              src += x * space.strides[1][k];
-            }
-            std::memcpy(to.as<char>() + dst * static_cast<int64_t>(size),
-                        from.as<char>() + src * static_cast<int64_t>(size), static_cast<size_t>(row) * size);
-          }
-        });
-        return;
-      }
-  }
-  if (convert_arrays(to, from)) return;
-  // Bool is decided in the source's type (0.5 is true); everything else converts to the destination's.
-  Compute compute = to.dtype == DType::Bool || to.dtype == from.dtype ? compute_of(from.dtype) : compute_of(to.dtype);
-  if (compute == Compute::I64 && !is_integral(from.dtype, true)) {
-    compute = to.dtype == DType::Bool ? compute_of(from.dtype) : Compute::I64;
-  }
-  run_elementwise(elementwise_kernel(ew::copy, compute), compute, {from}, {to}, Params{});
-}
-
-void fill_elements(const TensorView& to, const Params& value) {
-  Compute compute = compute_of(to.dtype);
-  alignas(16) char one[16];
-  std::memcpy(one,
-              compute == Compute::F32   ? static_cast<const void*>(value.f32)
-              : compute == Compute::F64 ? static_cast<const void*>(value.f64)
-              : compute == Compute::I64 ? static_cast<const void*>(value.i64)
-              : compute == Compute::C64 ? static_cast<const void*>(value.c64)
-                                        : static_cast<const void*>(value.c128),
-              size_of(compute));
-  TensorView scalar = TensorView::contiguous(one, storage_of(compute), nullptr, 0);
-  run_elementwise(elementwise_kernel(ew::copy, compute), compute, {scalar}, {to}, Params{});
-}
-
-void fill_zero(const TensorView& to) {
-  if (to.empty()) return;
-  if (!to.is_contiguous()) return fill_elements(to, Params{});
-  parallel_for(static_cast<int64_t>(to.bytes()), 65536, [&](int64_t begin, int64_t end) {
-    std::memset(to.as<char>() + begin, 0, static_cast<size_t>(end - begin));
-  });
-}
-
-TensorView gather_to(void* buffer, DType t, const TensorView& from) {
-  TensorView v = TensorView::contiguous(buffer, t, from.dims, from.rank);
-  copy_elements(v, from);
-  return v;
 }
 
 }  // namespace updraft

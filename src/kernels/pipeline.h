@@ -4,6 +4,7 @@
 #pragma once
 #include <initializer_list>
 
+#include "kernels/copy.h"
 #include "kernels/table.h"
 #include "tensor/view.h"
 
@@ -21,14 +22,5 @@ void run_native(BlockFn fn, std::initializer_list<TensorView> in, const TensorVi
 
 /// The function of a row for a compute type; throws 161002 that names the row when it has none.
 BlockFn elementwise_kernel(Ew e, Compute compute);
-
-/// to = from, converted and broadcast; any strides. `to` and `from` must not partly overlap.
-void copy_elements(const TensorView& to, const TensorView& from);
-/// Sets every element.
-void fill_elements(const TensorView& to, const Params& value);
-void fill_zero(const TensorView& to);
-
-/// A contiguous copy of `from` with element type `t` in `buffer` (numel * size_of(t) bytes); returns its view.
-TensorView gather_to(void* buffer, DType t, const TensorView& from);
 
 }  // namespace updraft

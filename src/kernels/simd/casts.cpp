@@ -46,6 +46,9 @@ void load(void* to, const void* from, int64_t stride, int64_t n) {
   if (stride == 1) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+  } else if (stride == -1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[-i]);
   } else if (stride == 0) {
     std::fill_n(out, n, convert<To>(in[0]));
   } else {
@@ -203,9 +206,35 @@ constexpr bool kHasSquares = false;
   for (int i = 0; i < kSquare; ++i) store_vector<float>(reinterpret_cast<float*>(to + i * to_stride), a[i]);
 }
 
+/// Fewer rows than a square has: the planes of an image become its channels.
+template <int Rows, class T>
+void transpose_rows(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t cols) {
+  if (to_stride == Rows) to_stride = Rows;  // a constant where columns follow each other
+#pragma GCC ivdep
+  for (int64_t j = 0; j < cols; ++j)
+    for (int i = 0; i < Rows; ++i) to[j * to_stride + i] = from[i * from_stride + j];
+}
+/// And fewer columns: the channels become planes.
+template <int Cols, class T>
+void transpose_cols(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows) {
+  if (from_stride == Cols) from_stride = Cols;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < rows; ++i)
+    for (int j = 0; j < Cols; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+}
+
 template <class T>
 void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
-  constexpr bool kWide = kHasSquares && sizeof(T) == 4, kNarrow = kHasSquares && sizeof(T) == 2;
+#define FEW(n)                                                                     \
+  if (rows == n) return transpose_rows<n>(to, to_stride, from, from_stride, cols); \
+  if (cols == n) return transpose_cols<n>(to, to_stride, from, from_stride, rows);
+  FEW(2)
+  FEW(3)
+  FEW(4)
+  FEW(5) FEW(6) FEW(7)
+#undef FEW
+      constexpr bool kWide = kHasSquares && sizeof(T) == 4,
+                     kNarrow = kHasSquares && sizeof(T) == 2;
   constexpr int64_t kRows = kNarrow ? 2 * kSquare : 16, kCols = 16;
   for (int64_t r = 0; r < rows; r += kRows)
     for (int64_t c = 0; c < cols; c += kCols) {
@@ -260,7 +289,48 @@ void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_
     }
 }
 
+/// N to 2 N bytes, by the first and the last N of them.
+template <int64_t N>
+void copy_short_rows(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t rows, int64_t bytes) {
+  const int64_t last = bytes - N;
+  for (; rows > 0; --rows, to += to_step, from += from_step) {
+    char first[N], second[N];
+    std::memcpy(first, from, N);
+    std::memcpy(second, from + last, N);
+    std::memcpy(to, first, N);
+    std::memcpy(to + last, second, N);
+  }
+}
+
+/// A line or more: the last line covers some of the one before again.
+void copy_line_rows(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t rows, int64_t bytes) {
+  // Far rows are no pattern that the processor sees; long ones it finds by itself. The last ones look beyond, where the
+  // next call begins, or nothing is read.
+  constexpr int64_t kAhead = 8, kFetched = 512;
+  for (int64_t i = 0; i < rows; ++i, to += to_step, from += from_step) {
+    const char* const coming = from + kAhead * from_step;
+    for (int64_t b = 0; b < std::min(bytes, kFetched); b += kLine) __builtin_prefetch(coming + b);
+    for (int64_t b = 0; b < bytes; b += kLine) {
+      const int64_t at = std::min(b, bytes - kLine);
+      std::memcpy(to + at, from + at, kLine);
+    }
+  }
+}
+
 }  // namespace
+
+void copy_rows(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t rows, int64_t bytes) {
+  constexpr int64_t kLong = 2048;  // the library's own is as fast
+  if (bytes >= kLong)
+    for (int64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(bytes));
+  else if (bytes >= kLine) copy_line_rows(to, to_step, from, from_step, rows, bytes);
+  else if (bytes >= 32) copy_short_rows<32>(to, to_step, from, from_step, rows, bytes);
+  else if (bytes >= 16) copy_short_rows<16>(to, to_step, from, from_step, rows, bytes);
+  else if (bytes >= 8) copy_short_rows<8>(to, to_step, from, from_step, rows, bytes);
+  else if (bytes >= 4) copy_short_rows<4>(to, to_step, from, from_step, rows, bytes);
+  else if (bytes >= 2) copy_short_rows<2>(to, to_step, from, from_step, rows, bytes);
+  else copy_short_rows<1>(to, to_step, from, from_step, rows, bytes);
+}
 
 void fill_casts(KernelTable& t) {
   fill_for<float>(t, Compute::F32);

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/copy.h"
 #include "ops/index/indices.h"
 
 namespace updraft {
@@ -19,10 +20,10 @@ void move_pieces(const std::vector<Piece>& pieces) {
     parallel_for(static_cast<int64_t>(pieces.size()), std::max<int64_t>(1, 16384 / std::max<int64_t>(largest, 1)),
                  [&](int64_t b, int64_t e) {
                    for (; b < e; ++b)
-                     move_elements(pieces[static_cast<size_t>(b)].to, pieces[static_cast<size_t>(b)].from);
+                     copy_elements(pieces[static_cast<size_t>(b)].to, pieces[static_cast<size_t>(b)].from);
                  });
   } else {
-    for (const Piece& p : pieces) move_elements(p.to, p.from);
+    for (const Piece& p : pieces) copy_elements(p.to, p.from);
   }
 }
 
@@ -55,7 +56,7 @@ void suggest_joined(const Op& op, const Tensors& tensors, int64_t dim, bool stac
 void launch_pieces(Op& op, std::vector<Piece> pieces) {
   if (pieces.empty()) return;
   if (pieces.size() == 1) {
-    op.launch([p = pieces[0]] { move_elements(p.to, p.from); });
+    op.launch([p = pieces[0]] { copy_elements(p.to, p.from); });
   } else {
     op.launch([pieces = std::move(pieces)] { move_pieces(pieces); });
   }
@@ -209,7 +210,7 @@ ACLNN(aclnnChunkCat, (Tensors, tensors), (Int, dim), (Int, numChunks), (Out, out
     for (const TensorView& gap : gaps) {
       if (gap.empty()) continue;
       const uint64_t zero[2] = {};
-      move_elements(gap, TensorView::contiguous(const_cast<uint64_t*>(zero), gap.dtype, nullptr, 0).expand_as(gap));
+      copy_elements(gap, TensorView::contiguous(const_cast<uint64_t*>(zero), gap.dtype, nullptr, 0).expand_as(gap));
     }
     move_pieces(pieces);
   });

@@ -10,7 +10,7 @@ namespace {
 
 void plan_copy(Op& op, const TensorView& from, const TensorView& to) {
   op.require(from.dtype == to.dtype, "out is {}, want the type of self, {}", describe(to), name_of(from.dtype));
-  if (!to.empty()) op.launch([from, to] { move_elements(to, from); });
+  if (!to.empty()) op.launch([from, to] { copy_elements(to, from); });
 }
 
 /// The diagonal of the last two dimensions of a matrix, as a view.
@@ -102,7 +102,7 @@ ACLNN(aclnnDiag, (In, self), (Int, diagonal), (Out, out)) {
   if (out->empty()) return;
   op.launch([from = *self, to = *out, on = diagonal_of(*out, diagonal)] {
     fill_elements(to, Params{});
-    if (!from.empty()) move_elements(on, from);
+    if (!from.empty()) copy_elements(on, from);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/copy.h"
 #include "kernels/table.h"
 #include "ops/index/rows.h"
 
@@ -164,7 +165,7 @@ ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
     if (out.is_contiguous()) return gather_rows(flat_rows(self, index, out, scratch));
     const TensorView flat = TensorView::contiguous(scratch.take(out.bytes()), out.dtype, out.dims, out.rank);
     gather_rows(flat_rows(self, index, flat, scratch));
-    move_elements(out, flat);
+    copy_elements(out, flat);
   });
 }
 

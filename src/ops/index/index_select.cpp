@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/copy.h"
 #include "kernels/table.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/rows.h"
@@ -43,7 +44,7 @@ void plan_index_add(Op& op, const TensorView& self, int64_t dim, const TensorVie
   op.kernel_scratch(rows_bytes(index));
   op.launch([=] {
     ScratchScope scratch;
-    if (out.data != self.data) move_elements(out, self);
+    if (out.data != self.data) copy_elements(out, self);
     if (!source.empty()) add_rows(slices(out, d, index, source, scratch), &alpha);
   });
 }
@@ -56,7 +57,7 @@ void plan_index_copy(Op& op, const TensorView& self, int64_t dim, const TensorVi
   op.kernel_scratch(rows_bytes(index));
   op.launch([=] {
     ScratchScope scratch;
-    if (out.data != self.data) move_elements(out, self);
+    if (out.data != self.data) copy_elements(out, self);
     if (!source.empty()) put_rows(slices(out, d, index, source, scratch));
   });
 }
@@ -85,7 +86,7 @@ void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, i
   op.result_like("out", out, self, self.dtype);
   if (out.empty()) return;
   op.launch([=, index = std::move(index), value = Element(out.dtype, value)] {
-    if (out.data != self.data) move_elements(out, self);
+    if (out.data != self.data) copy_elements(out, self);
     if (count == 0) return;
     TensorView positions, values = value.view().expand_as(out);
     if constexpr (std::is_same_v<Index, TensorView>) {

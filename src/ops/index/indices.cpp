@@ -44,47 +44,6 @@ void ResultShape::set(const int64_t* dims, int rank) const {
   });
 }
 
-void move_elements(const TensorView& to, const TensorView& from) {
-  if (to.empty()) return;
-  const TensorView* given[] = {&to, &from};
-  int order[kMaxDims];
-  TensorView target = to, source = from;
-  target.rank = source.rank = memory_order(given, order);
-  for (int i = 0; i < target.rank; ++i) {
-    target.dims[i] = source.dims[i] = to.dims[order[i]];
-    target.strides[i] = to.strides[order[i]];
-    source.strides[i] = from.strides[order[i]];
-  }
-  const TensorView* views[] = {&target, &source};
-  const StridedLoop<2> loop(views);
-  const int inner = loop.rank - 1;
-  const int64_t ts = loop.strides[0][inner], fs = loop.strides[1][inner];
-  // Rows that are long enough to be copied one by one; all else is copy_elements' business.
-  if (to.dtype != from.dtype || (ts != 1 && fs == 1 && loop.rank > 1) ||
-      (fs != 1 && fs != 0 && fs != -1 && ts == 1 && loop.rank > 1))
-    return copy_elements(to, from);
-  const size_t size = size_of(to.dtype);
-  parallel_for(to.numel(), 16384, [&](int64_t begin, int64_t end) {
-    if (ts == 1 && fs == 1) {
-      loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
-        std::memcpy(at_element(to, at[0]), at_element(from, at[1]), static_cast<size_t>(n) * size);
-      });
-      return;
-    }
-    visit_size(size, [&]<class T>() {
-      loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
-        T* t = to.as<T>() + at[0];
-        const T* f = from.as<T>() + at[1];
-        if (fs == 0 && ts == 1) {
-          std::fill_n(t, n, *f);
-        } else {
-          for (int64_t i = 0; i < n; ++i) t[i * ts] = f[i * fs];
-        }
-      });
-    });
-  });
-}
-
 Element::Element(DType t, const aclScalar& s) : dtype(t) {
   const bool known = visit_storage(t, [&]<class T>() {
     T v;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/scratch.h"
+#include "kernels/element_bits.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
 
@@ -50,8 +51,6 @@ class ResultShape {
   HandleRef<aclTensor> tensor_;
 };
 
-/// to = from, same shape: rows by memcpy where the type is the same, else converted.
-void move_elements(const TensorView& to, const TensorView& from);
 /// Contiguous, or without elements (whose strides mean nothing).
 inline bool is_dense(const TensorView& v) { return v.is_contiguous() || v.empty(); }
 /// A scalar in element type t: 16 bytes of which size_of(t) count.
@@ -61,20 +60,5 @@ struct Element {
   Element(DType t, const aclScalar& s);
   TensorView view() const { return TensorView::contiguous(const_cast<unsigned char*>(bytes), dtype, nullptr, 0); }
 };
-
-struct Block16 {
-  uint64_t low, high;
-};
-/// Calls f.template operator()<T>() with an unsigned type of the element's size.
-template <class F>
-void visit_size(size_t size, F&& f) {
-  switch (size) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    default: return f.template operator()<Block16>();
-  }
-}
 
 }  // namespace updraft

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "kernels/copy.h"
 #include "kernels/rows/arithmetic.h"
 #include "kernels/table.h"
 #include "ops/elementwise/elementwise.h"
@@ -71,7 +72,7 @@ ACLNN(aclnnInplaceMaskedFillTensor, (InOut, selfRef), (In, mask), (In, value)) {
   if (selfRef->empty()) return;
   op.launch([self = *selfRef, flags, value = *value] {
     alignas(16) unsigned char one[16];
-    move_elements(TensorView::contiguous(one, self.dtype, nullptr, 0),
+    copy_elements(TensorView::contiguous(one, self.dtype, nullptr, 0),
                   TensorView::contiguous(value.data, value.dtype, nullptr, 0));
     masked_fill(self, flags, one);
   });

@@ -40,7 +40,7 @@ ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) 
   set_param(p, 0, *value);
   op.launch([=, out = *out] {
     if (!whole) fill_elements(out, p);
-    if (!to.empty()) move_elements(to, from);
+    if (!to.empty()) copy_elements(to, from);
   });
 }
 
@@ -59,12 +59,12 @@ ACLNN(aclnnFlip, (In, self), (Ints, dims), (Out, out)) {
     if (from.data) from.data = at_element(from, (from.dims[d] - 1) * from.strides[d]);
     from.strides[d] = -from.strides[d];
   }
-  op.launch([from, to = *out] { move_elements(to, from); });
+  op.launch([from, to = *out] { copy_elements(to, from); });
 }
 
 namespace {
 void roll(const TensorView& to, const TensorView& from, const int* dims, const int64_t* shifts, size_t count) {
-  if (count == 0) return move_elements(to, from);
+  if (count == 0) return copy_elements(to, from);
   const int d = dims[0];
   const int64_t size = to.dims[d], shift = (shifts[0] % size + size) % size;
   roll(narrow(to, d, shift, size - shift), narrow(from, d, 0, size - shift), dims + 1, shifts + 1, count - 1);
@@ -80,7 +80,7 @@ ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;
   if (self->rank == 0) {
-    op.launch([from = *self, to = *out] { move_elements(to, from); });
+    op.launch([from = *self, to = *out] { copy_elements(to, from); });
     return;
   }
   if (dims.size() == 0) {
@@ -96,7 +96,7 @@ ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
       const TensorView line_from = TensorView::contiguous(from.data, from.dtype, &n, 1);
       const TensorView line_to = TensorView::contiguous(to.data, to.dtype, &n, 1);
       roll(line_to, line_from, &d, &shift, 1);
-      if (to.data != out.data) move_elements(out, TensorView::contiguous(to.data, out.dtype, out.dims, out.rank));
+      if (to.data != out.data) copy_elements(out, TensorView::contiguous(to.data, out.dtype, out.dims, out.rank));
     });
     return;
   }
@@ -151,7 +151,7 @@ ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
   }
   if (out->empty()) return;
   op.work(out->numel());
-  op.launch([=] { move_elements(to, from); });
+  op.launch([=] { copy_elements(to, from); });
 }
 
 // Row-major TensorFlow slices: bit i of a mask concerns entry i of begin, end and strides.
@@ -204,7 +204,7 @@ ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides)
   if (self->data) from.data = at_element(*self, offset);
   op.result_like("out", *out, from, self->dtype);
   if (out->empty()) return;
-  op.launch([from, to = *out] { move_elements(to, from); });
+  op.launch([from, to = *out] { copy_elements(to, from); });
 }
 
 SAMPLE(aclnnOneHot, "self=i64[N] numClasses=5 onValue=f32[1] offValue=f32[1] axis=-1 out=f32[N,5]")
@@ -231,9 +231,9 @@ ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue),
   op.kernel_scratch(index_bytes(*self));
   op.launch([=, self = *self, on = *onValue, off = *offValue, out = *out] {
     alignas(16) unsigned char one[16];
-    move_elements(TensorView::contiguous(one, out.dtype, nullptr, 0),
+    copy_elements(TensorView::contiguous(one, out.dtype, nullptr, 0),
                   TensorView::contiguous(on.data, on.dtype, nullptr, 0));
-    move_elements(out, TensorView::contiguous(off.data, off.dtype, nullptr, 0).expand_as(out));
+    copy_elements(out, TensorView::contiguous(off.data, off.dtype, nullptr, 0).expand_as(out));
     ScratchScope scratch;
     const int64_t* id = read_indices(self, scratch);
     const TensorView spots = drop_dim(out, d);

@@ -84,7 +84,7 @@ void plan_repeat(Op& op, const TensorView& self, int64_t repeats, int d, bool fl
         append_dim(to, repeats, out.strides[k]);
       }
     }
-    move_elements(to, from);
+    copy_elements(to, from);
   });
 }
 

@@ -34,7 +34,7 @@ void launch_scatter(Op& op, const TensorView& self, int d, const TensorView& ind
   op.work(out.numel() + 4 * index.numel());
   op.kernel_scratch(scatter_bytes(out, index, how, include_self));
   op.launch([=, index = as_vector(index)] {
-    if (out.data != self.data) move_elements(out, self);
+    if (out.data != self.data) copy_elements(out, self);
     if (!index.empty()) scatter_elements(as_vector(out), d, index, source(index), how, include_self);
   });
 }
@@ -94,7 +94,7 @@ void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView&
       const int64_t start = pairs ? at[2 * i + 1] : at[i], count = from.dims[d];
       checked_index(start, cache.dims[d], d, false);
       if (count > 0) checked_index(start + count - 1, cache.dims[d], d, false);
-      move_elements(narrow(cache, d, start, count), from);
+      copy_elements(narrow(cache, d, start, count), from);
     }
   });
 }

@@ -173,7 +173,7 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
         const TensorView to = TensorView::contiguous(out.to.data, self.dtype, dims, self.rank);
         for (int64_t i = 0; i < found; ++i) {
           const TensorView slice = self.rank ? drop_dim(narrow(to, d, i, 1), d) : to;
-          move_elements(slice,
+          copy_elements(slice,
                         TensorView::contiguous(const_cast<T*>(from) + runs.heads[static_cast<size_t>(i)] * length,
                                                self.dtype, slice.dims, slice.rank));
         }

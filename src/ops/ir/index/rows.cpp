@@ -42,7 +42,7 @@ IR_OP(EmbeddingLookup, EmbeddingLookup, (In, params), (In, indices), (In, offset
         else std::memset(out, 0, row);
       }
     });
-    if (!to.is_contiguous()) move_elements(to, made);
+    if (!to.is_contiguous()) copy_elements(to, made);
   });
 }
 
@@ -78,7 +78,7 @@ IR_OP(KVCacheMgr, KVCacheMgr, (InOut, past), (In, cur), (In, index)) {
     const std::vector<int64_t> places = integers_of(at);
     for (int64_t n = 0; n < to.dims[0]; ++n) {
       const int64_t place = checked_index(places[static_cast<size_t>(n)], to.dims[2], 2, false);
-      move_elements(ir::part_of(ir::part_of(to, 0, n, 1), 2, place, 1), ir::part_of(from, 0, n, 1));
+      copy_elements(ir::part_of(ir::part_of(to, 0, n, 1), 2, place, 1), ir::part_of(from, 0, n, 1));
     }
   });
 }

@@ -187,7 +187,7 @@ IR_OP(CustRandomShuffle, CustRandomShuffle, (In, x), (OptIn, counts), (OptIn, st
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), g);
     for (size_t i = 0; i < order.size(); ++i)
-      move_elements(ir::part_of(to, 0, static_cast<int64_t>(i), 1), ir::part_of(from, 0, order[i], 1));
+      copy_elements(ir::part_of(to, 0, static_cast<int64_t>(i), 1), ir::part_of(from, 0, order[i], 1));
   });
 }
 ABOUT(CustRandperm, AICPU, "The first n numbers in a random order, and pad up to max_length",

@@ -92,7 +92,7 @@ void stitch(Op& op, const Tensors& indices, const Tensors& x, int64_t n, const O
       for (size_t k = 0; k < places[i].size(); ++k)
         std::memcpy(made.as<char>() + static_cast<size_t>(places[i][k]) * row, read.as<char>() + k * row, row);
     }
-    if (!to.is_contiguous()) move_elements(to, made);
+    if (!to.is_contiguous()) copy_elements(to, made);
   });
 }
 

@@ -82,7 +82,7 @@ void plan_patches(Op& op, int spatial, const In& x, const Ints& ksizes, const In
         copy_window(v, read.as<char>() + begin / v.points() * image, begin % v.points(), pixel,
                     made.as<char>() + begin * patch);
     });
-    if (!to.is_contiguous()) move_elements(to, made);
+    if (!to.is_contiguous()) copy_elements(to, made);
   });
 }
 
