@@ -29,6 +29,12 @@ bool copy_transposed(const TensorView& to, const TensorView& from, const Space& 
   // Short enough for the lines that are written to stay at hand.
   const int64_t row_grain = cols < 8 ? 2048 : 256, col_grain = rows < 8 ? 2048 : 128;
   const int64_t col_parts = (cols + col_grain - 1) / col_grain, row_parts = (rows + row_grain - 1) / row_grain;
+  // What is written past the caches is not read before: a weight of 9 MiB for a product of bf16 takes 0.40 ms instead
+  // of 0.53, and the product no longer.
+  constexpr int64_t kPast = int64_t{1} << 20, kLine = 64;
+  bool past = static_cast<int64_t>(to.bytes()) > kPast && reinterpret_cast<uintptr_t>(to.data) % kLine == 0;
+  for (int k = 0; k < r - 1; ++k)
+    past = past && space.strides[0][k] * static_cast<int64_t>(size_of(to.dtype)) % kLine == 0;
   parallel_for(outer * col_parts * row_parts,
                std::max<int64_t>(1, kGrain / (std::min(rows, row_grain) * std::min(cols, col_grain))),
                [&](int64_t b, int64_t e) {
@@ -51,7 +57,7 @@ bool copy_transposed(const TensorView& to, const TensorView& from, const Space& 
                                             static_cast<int64_t>(size_of(to.dtype)));
                    else
                      kernels().transpose_narrow(into, to.dtype, space.strides[0][d], static_cast<const float*>(of),
-                                                space.strides[1][r - 1], lines, columns);
+                                                space.strides[1][r - 1], lines, columns, past);
                  }
                });
   return true;

@@ -231,7 +231,8 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
   FEW(2)
   FEW(3)
   FEW(4)
-  FEW(5) FEW(6) FEW(7)
+  FEW(5)
+  FEW(6) FEW(7)
 #undef FEW
       constexpr bool kWide = kHasSquares && sizeof(T) == 4,
                      kNarrow = kHasSquares && sizeof(T) == 2;
@@ -258,10 +259,14 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
     }
 }
 
-/// Two squares of floats above each other, as whole lines of halves.
+/// Two squares of floats above each other, as whole lines of halves. `past`: the lines of `to` are the cache's, and no
+/// reader waits for them.
 template <class H>
-void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows, int64_t cols) {
+void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows, int64_t cols,
+                      bool past) {
   constexpr int64_t kRows = 2 * kSquare;
+  past = past && kRows * sizeof(H) == kLine;
+  alignas(kLine) H square[kSquare][kRows];
   for (int64_t r = 0; r < rows; r += kRows)
     for (int64_t c = 0; c < cols; c += kSquare) {
       if (r + kRows <= rows && c + kSquare <= cols) {
@@ -269,6 +274,7 @@ void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_
           __builtin_prefetch(from + i * from_stride + c);
         VectorF a[kSquare], b[kSquare];
         const float* at = from + r * from_stride + c;
+        H* const into = to + c * to_stride + r;
 #pragma GCC unroll 16
         for (int i = 0; i < kSquare; ++i) a[i] = load_vector<float>(at + i * from_stride);
         transpose_lanes(a);
@@ -277,16 +283,21 @@ void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_
         transpose_lanes(b);
 #pragma GCC unroll 16
         for (int i = 0; i < kSquare; ++i) {
-          H* row = to + (c + i) * to_stride + r;
+          H* const row = past ? square[i] : into + i * to_stride;
           narrow(row, a[i]);
           narrow(row + kSquare, b[i]);
-          __builtin_prefetch(row + kRows, 1);
+          if (!past) __builtin_prefetch(row + kRows, 1);
         }
+        if (past)
+          for (int i = 0; i < kSquare; ++i)
+            stream_chunk(reinterpret_cast<char*>(into + i * to_stride), reinterpret_cast<const char*>(square[i]),
+                         kLine);
         continue;
       }
       for (int64_t j = c; j < std::min(cols, c + kSquare); ++j)
         for (int64_t i = r; i < std::min(rows, r + kRows); ++i) to[j * to_stride + i] = H(from[i * from_stride + j]);
     }
+  if (past) stream_fence();
 }
 
 /// N to 2 N bytes, by the first and the last N of them.
@@ -349,9 +360,9 @@ void fill_casts(KernelTable& t) {
 }
 
 void transpose_narrow(void* to, DType type, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows,
-                      int64_t cols) {
-  if (type == DType::Float16) transpose_narrow(static_cast<Half*>(to), to_stride, from, from_stride, rows, cols);
-  else transpose_narrow(static_cast<BFloat16*>(to), to_stride, from, from_stride, rows, cols);
+                      int64_t cols, bool past) {
+  if (type == DType::Float16) transpose_narrow(static_cast<Half*>(to), to_stride, from, from_stride, rows, cols, past);
+  else transpose_narrow(static_cast<BFloat16*>(to), to_stride, from, from_stride, rows, cols, past);
 }
 
 void widen_streamed(float* to, const void* from, DType type, int64_t n) {
