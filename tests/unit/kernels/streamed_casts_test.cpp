@@ -65,20 +65,31 @@ TEST_P(StreamedCasts, OfTransposedMatrices) {
   set_parallel_threads(3);
   const KernelTable& table = kernels();
   for (const int64_t batch : {1, 3})
-    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{8, 8}, {16, 32}, {33, 70}, {300, 200}, {129, 1000}})
-      for (const int64_t gap : {0, 5}) {  // between the columns of the source
+    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{8, 8},
+                                     {16, 32},
+                                     {33, 70},
+                                     {300, 200},
+                                     {129, 1000},
+                                     {800, 704}})  // large enough to go past the caches
+      for (const int64_t gap : {0, 5}) {           // between the columns of the source
         const std::vector<float> x = numbers(batch * cols * (rows + gap));
         const int64_t lies[] = {batch, cols, rows + gap}, dims[] = {batch, rows, cols};
         TensorView from = TensorView::contiguous(const_cast<float*>(x.data()), DType::Float, lies, 3).transpose(1, 2);
         from.dims[1] = rows;
-        std::vector<uint16_t> got(static_cast<size_t>(batch * rows * cols)), want(got.size());
+        constexpr size_t kLine = 64 / sizeof(uint16_t);
+        const auto n = static_cast<size_t>(batch * rows * cols);
+        std::vector<uint16_t> got(n), want(n), lines(n + kLine);
         copy_elements(TensorView::contiguous(got.data(), GetParam(), dims, 3), from);
+        uint16_t* line = lines.data();
+        while (reinterpret_cast<uintptr_t>(line) % 64) ++line;
+        copy_elements(TensorView::contiguous(line, GetParam(), dims, 3), from);
         for (int64_t b = 0, i = 0; b < batch; ++b)
           for (int64_t r = 0; r < rows; ++r)
             for (int64_t c = 0; c < cols; ++c, ++i)
               table.store[kF32][static_cast<int>(GetParam())](
                   want.data() + i, 1, &x[static_cast<size_t>((b * cols + c) * (rows + gap) + r)], 1);
         EXPECT_EQ(got, want) << batch << " x " << rows << " x " << cols << ", gap " << gap;
+        EXPECT_EQ(std::memcmp(line, want.data(), 2 * n), 0) << rows << " x " << cols << " from a line on";
       }
 }
 
