@@ -136,3 +136,26 @@ def test_softshrink_wants_no_negative_lambd():
     out = torch.empty(5, device="npu")
     call("aclnnSoftshrink", x.npu(), 0.0, out)
     close(out, F.softshrink(x, 0.0))
+
+
+@pytest.mark.parametrize("f", [F.softmax, F.log_softmax])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9, 16, 17, 31, 49, 63, 64, 65])
+def test_softmax_of_short_rows(f, n):
+    for dtype, tolerance in FLOATS:
+        compare(lambda t: f(t, -1), lambda t: f(t, -1), sample(3, 67, n, dtype=dtype), tolerance)
+    x = sample(131, n)
+    close(f(x.npu().t().contiguous().t(), -1), f(x.double(), -1))  # the rows are columns
+    wide = sample(131, n + 3)
+    close(f(wide.npu()[:, 1:n + 1], -1), f(wide[:, 1:n + 1].double(), -1))
+    x[5], x[7, 0], x[9, n // 2], x[11, 0] = -float("inf"), float("nan"), float("inf"), -float("inf")
+    got, want = f(x.npu(), -1).cpu(), f(x, -1)
+    assert torch.allclose(got, want, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [2, 8, 24, 63, 200])
+def test_a_row_of_softmax_has_the_same_bits_among_others(n):
+    x = sample(301, n).npu()
+    for f in (F.softmax, F.log_softmax):
+        whole = f(x, -1).cpu()
+        for rows in (1, 7, 64, 100):
+            assert torch.equal(torch.cat([f(x[i:i + rows], -1) for i in range(0, 301, rows)]).cpu(), whole), rows

@@ -223,19 +223,19 @@ void transpose_cols(T* to, int64_t to_stride, const T* from, int64_t from_stride
     for (int j = 0; j < Cols; ++j) to[j * to_stride + i] = from[i * from_stride + j];
 }
 
+template <int N = 2, class T>
+bool transpose_few(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
+  if (rows == N) transpose_rows<N>(to, to_stride, from, from_stride, cols);
+  else if (cols == N) transpose_cols<N>(to, to_stride, from, from_stride, rows);
+  else if constexpr (N < 9) return transpose_few<N + 1>(to, to_stride, from, from_stride, rows, cols);
+  else return false;
+  return true;
+}
+
 template <class T>
 void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
-#define FEW(n)                                                                     \
-  if (rows == n) return transpose_rows<n>(to, to_stride, from, from_stride, cols); \
-  if (cols == n) return transpose_cols<n>(to, to_stride, from, from_stride, rows);
-  FEW(2)
-  FEW(3)
-  FEW(4)
-  FEW(5)
-  FEW(6) FEW(7)
-#undef FEW
-      constexpr bool kWide = kHasSquares && sizeof(T) == 4,
-                     kNarrow = kHasSquares && sizeof(T) == 2;
+  if (transpose_few(to, to_stride, from, from_stride, rows, cols)) return;
+  constexpr bool kWide = kHasSquares && sizeof(T) == 4, kNarrow = kHasSquares && sizeof(T) == 2;
   constexpr int64_t kRows = kNarrow ? 2 * kSquare : 16, kCols = 16;
   for (int64_t r = 0; r < rows; r += kRows)
     for (int64_t c = 0; c < cols; c += kCols) {

@@ -1,5 +1,6 @@
 // Softmax and log-softmax with their gradients.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "base/scratch.h"
@@ -33,12 +34,17 @@ Slices slices(int dim, std::initializer_list<TensorView> views) {
   return s;
 }
 
+/// Shorter rows of floats are turned, so that the lanes of a vector are rows: those with exponentials, and the others.
+constexpr int64_t kShortRow = 64, kShortSum = 17;
+
 int64_t bytes_of(const TensorView& v) { return static_cast<int64_t>(size_of(v.dtype)); }
 
 // views: inputs, then the output. row(buffers) and tile(buffers, cols) work on the compute type, in place of the first.
-// With as_they_lie row() takes the views' own types: the elements along `dim` lie side by side in all of them.
+// With as_they_lie row() takes the views' own types: the elements along `dim` lie side by side in all of them. Rows of
+// less than `turn_below` floats are tile()'s, too.
 template <int N, class Row, class Tile>
-void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile&& tile, bool as_they_lie = false) {
+void run(const TensorView (&views)[N], int dim, Compute compute, int64_t turn_below, Row&& row, Tile&& tile,
+         bool as_they_lie = false) {
   Slices s = N == 2 ? slices(dim, {views[0], views[N - 1]}) : slices(dim, {views[0], views[1], views[N - 1]});
   const KernelTable& table = kernels();
   const int c = static_cast<int>(compute);
@@ -61,10 +67,16 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
     // Rows that follow one another are converted several at a time.
     bool dense = true;
     for (int k = 0; k < N; ++k) dense = dense && (direct[k] || (s.step[k] == 1 && walk.strides[k][inner] == n));
-    const int64_t group = dense ? std::max<int64_t>(1, (1 << 11) / n) : 1;
+    const bool turned = compute == Compute::F32 && !as_they_lie && n < turn_below && dense;
+    // Turned rows fill whole vectors: a row gives the same bits among others and alone.
+    constexpr int64_t kLanes = 64;
+    const int64_t fit = (1 << 11) / n;
+    const int64_t group = turned ? std::max(kLanes, fit / kLanes * kLanes) : dense ? std::max<int64_t>(1, fit) : 1;
     parallel_for(s.outputs, std::max<int64_t>(1, (1 << 13) / n), [&](int64_t begin, int64_t end) {
       ScratchScope scratch;
-      char* space = scratch.take<char>(static_cast<size_t>(N * group * n * width));
+      const int64_t bytes = group * n * width;
+      char* const space = scratch.take<char>(static_cast<size_t>((turned ? 2 * N - 1 : N) * bytes));
+      char* const square = space + N * bytes;
       walk.rows(begin, end, [&](const int64_t(&at)[N], int64_t, int64_t m) {
         for (int64_t i = 0; i < m; i += group) {
           const int64_t some = std::min(group, m - i);
@@ -72,11 +84,19 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
           int64_t next[N];
           for (int k = 0; k < N; ++k) {
             lies[k] = views[k].template as<char>() + (at[k] + i * walk.strides[k][inner]) * bytes_of(views[k]);
-            operand[k] = direct[k] ? lies[k] : space + k * group * n * width;
+            operand[k] = direct[k] ? lies[k] : space + k * bytes;
             next[k] = direct[k] ? walk.strides[k][inner] * bytes_of(views[k]) : n * width;
             if (!direct[k] && k < N - 1) load[k](operand[k], lies[k], s.step[k], some * n);
           }
-          for (int64_t r = 0; r < some; ++r) {
+          if (turned) {
+            const int64_t across = (some + kLanes - 1) / kLanes * kLanes;
+            if (across != some) std::memset(square, 0, static_cast<size_t>((N - 1) * bytes));
+            for (int k = 0; k < N - 1; ++k)
+              table.transpose_2d(square + k * n * across * width, across, operand[k], next[k] / width, some, n, width);
+            tile(square, square + n * across * width, across);
+            table.transpose_2d(operand[N - 1], next[N - 1] / width, square, across, n, some, width);
+          }
+          for (int64_t r = 0; !turned && r < some; ++r) {
             void* one[N];
             for (int k = 0; k < N; ++k) one[k] = operand[k] + r * next[k];
             row(one);
@@ -127,7 +147,7 @@ void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const T
     const int64_t n = self.size(d);
     const KernelTable& table = kernels();
     run<2>(
-        {self, out}, d, compute, [&](void** x) { table.softmax_row(c, log, x[0], n, x[1]); },
+        {self, out}, d, compute, kShortRow, [&](void** x) { table.softmax_row(c, log, x[0], n, x[1]); },
         [&](void* tile, void*, int64_t cols) { table.softmax_tile(c, log, tile, n, cols); });
   });
 }
@@ -146,19 +166,20 @@ void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& o
     const int64_t n = grad.size(d);
     const KernelTable& table = kernels();
     const TensorView* all[] = {&grad, &output, &out};
-    const bool halves = !log && (out.dtype == DType::Float16 || out.dtype == DType::BFloat16) &&
+    const bool halves = !log && n >= kShortRow && (out.dtype == DType::Float16 || out.dtype == DType::BFloat16) &&
                         std::ranges::all_of(all, [&](const TensorView* v) {
                           return v->dtype == out.dtype && v->rank > 0 && v->stride(d) == 1;
                         });
     if (halves) {
       const bool bf16 = out.dtype == DType::BFloat16;
       return run<3>(
-          {grad, output, out}, d, compute,
+          {grad, output, out}, d, compute, 0,
           [&](void** x) { table.softmax_backward_half_row(bf16, x[0], x[1], n, x[2]); }, [](void*, void*, int64_t) {},
           true);
     }
     run<3>(
-        {grad, output, out}, d, compute, [&](void** x) { table.softmax_backward_row(c, log, x[0], x[1], n, x[2]); },
+        {grad, output, out}, d, compute, log ? kShortRow : kShortSum,
+        [&](void** x) { table.softmax_backward_row(c, log, x[0], x[1], n, x[2]); },
         [&](void* dy, void* y, int64_t cols) { table.softmax_backward_tile(c, log, dy, y, n, cols); });
   });
 }
