@@ -1,5 +1,6 @@
 // Distances of one point to many, all of them side by side.
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/simd/math.h"
 #include "kernels/table.h"
@@ -35,8 +36,22 @@ void distance_row(T* to, const T* x, const T* y, int64_t m, int64_t n, T p) {
   }
 }
 
+template <bool Single, bool Signs>
+void add_all(double* to, const double* x, const double* y, int64_t m, double factor) {
+  using T = std::conditional_t<Single, float, double>;
+#pragma GCC ivdep
+  for (int64_t k = 0; k < m; ++k) {
+    const auto d = static_cast<double>(static_cast<T>(x[k]) - static_cast<T>(y[k]));
+    to[k] += factor * (Signs ? (d > 0 ? 1.0 : d < 0 ? -1.0 : 0.0) : d);
+  }
+}
+
 }  // namespace
 
+void add_differences(double* to, const double* x, const double* y, int64_t m, double factor, bool single, bool signs) {
+  if (single) signs ? add_all<true, true>(to, x, y, m, factor) : add_all<true, false>(to, x, y, m, factor);
+  else signs ? add_all<false, true>(to, x, y, m, factor) : add_all<false, false>(to, x, y, m, factor);
+}
 void distance_row_f32(float* to, const float* x, const float* y, int64_t m, int64_t n, float p) {
   distance_row(to, x, y, m, n, p);
 }

@@ -87,7 +87,12 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
       for (int64_t j = 0; j < n; ++j) {
         const double* other = y.data() + (i / left.rows * n + j) * m;
         const auto at = static_cast<size_t>(i * n + j);
-        if (g[at] == 0) continue;
+        if (g[at] == 0 || (d[at] == 0 && p == 2)) continue;
+        if (p == 2 || (p == 1 && d[at] != 0)) {
+          kernels().add_differences(result.data() + i * m, from, other, m, p == 2 ? g[at] / d[at] : g[at],
+                                    distances.dtype != DType::Double, p == 1);
+          continue;
+        }
         for (int64_t k = 0; k < m; ++k)
           result[static_cast<size_t>(i * m + k)] +=
               g[at] * slope(difference(from[k], other[k], distances.dtype, p), d[at], p);
