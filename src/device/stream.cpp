@@ -25,7 +25,7 @@ constexpr uint64_t kRoom = 3072;
 constexpr auto kPatience = std::chrono::milliseconds(5);
 // Tasks are chained from so much work on: smaller arrays stay in the cache from one task to the next.
 constexpr int64_t kChainWork = 256 << 10;
-constexpr size_t kMostChained = 256;
+constexpr size_t kMostChained = 1024;  // an optimizer of 400 tensors has more than 500
 
 // Computations (of models also in threads of their own) and copies always end. Waits and host functions may wait for
 // the very thread that submits.

@@ -127,6 +127,24 @@ void repeat_words(uint32_t* to, const uint32_t* from, int64_t stride, int64_t wi
   }
 }
 
+// Arrays of the kernel's own type, element by element: nothing is to be looked for. False where there are others.
+bool run_arrays(BlockFn fn, DType native, const TensorView* in, int inputs, const TensorView* out, int outputs,
+                const Params& params) {
+  const auto plain = [&](const TensorView& v) {
+    return v.dtype == native && v.same_shape(out[0]) && v.is_contiguous();
+  };
+  if (!std::all_of(out, out + outputs, plain) || !std::all_of(in, in + inputs, plain)) return false;
+  const auto size = static_cast<int64_t>(size_of(native));
+  parallel_for(out[0].numel(), kGrain, [&](int64_t begin, int64_t end) {
+    const void* from[kMaxOperands];
+    void* to[kMaxOperands];
+    for (int k = 0; k < inputs; ++k) from[k] = in[k].as<char>() + begin * size;
+    for (int k = 0; k < outputs; ++k) to[k] = out[k].as<char>() + begin * size;
+    fn(from, to, end - begin, params);
+  });
+  return true;
+}
+
 void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs, const TensorView* out, int outputs,
                 const Params& params) {
   TensorView expanded[kMaxOperands];
@@ -328,11 +346,13 @@ void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inpu
   const int c = static_cast<int>(compute);
   Lane lanes[kMaxOperands];
   if (const BlockFn half = half_form(fn, compute, in, inputs, out, outputs, boolean)) {
+    if (!boolean && run_arrays(half, out[0].dtype, in, inputs, out, outputs, params)) return;
     lanes[0] =
         boolean ? Lane{DType::Bool, 1, nullptr, table.move_out[0]} : Lane{out[0].dtype, 2, nullptr, table.move_out[1]};
     for (int k = 0; k < inputs; ++k) lanes[1 + k] = Lane{in[0].dtype, 2, table.move_in[1], nullptr};
     return run_blocks(half, lanes, in, inputs, out, outputs, params);
   }
+  if (!boolean && !saturating() && run_arrays(fn, storage_of(compute), in, inputs, out, outputs, params)) return;
   for (int k = 0; k < outputs; ++k)
     lanes[k] = boolean ? Lane{DType::Bool, 1, nullptr, out[k].dtype == DType::Bool ? table.move_out[0] : nullptr}
                        : Lane{storage_of(compute), static_cast<int64_t>(size_of(compute)), nullptr,
