@@ -343,10 +343,10 @@ class FlatRows final : public FlatWork {
 }  // namespace
 
 namespace {
-/// A sum, difference or product of halves with a number, as x * a + b: operands of halves alone need no buffers of
-/// floats. The number is not rounded to their type, so it is no operand of the same kind.
+/// A sum, difference or product with a number, as x * a + b: arrays alone need no buffers. The number is not rounded to
+/// a half's type, so it is no operand of the same kind.
 bool with_number(Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out, Params& params) {
-  if (compute != Compute::F32 || in.size() != 2 || !is_half(out.dtype)) return false;
+  if (compute != Compute::F32 || in.size() != 2 || (!is_half(out.dtype) && out.dtype != DType::Float)) return false;
   const Source &x = in.begin()[0], &y = in.begin()[1];
   if (x.scalar() || !y.scalar() || x.dtype() != out.dtype || is_complex(y.dtype())) return false;
   float number = 0;
@@ -358,45 +358,10 @@ bool with_number(Ew row, Compute compute, std::initializer_list<Source> in, cons
     default: return false;
   }
 }
-}  // namespace
 
-void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
-                      const Params& params) {
-  plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
-}
-
-void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
-                      const TensorView& out, const Params& params) {
-  // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
-  if (compute == Compute::I64 && !row_of(row).fn[static_cast<int>(compute)]) compute = Compute::F32;
-  BlockFn fn = elementwise_kernel(row, compute);
-  const bool boolean = row_of(row).boolean;
-  int64_t dims[kMaxDims];
-  int rank = 0;
-  for (const Source& s : in) {
-    const TensorView& v = s.shape();
-    rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
-  }
-  // Scalars alone leave out's shape open.
-  if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
-    op.result("out", out, dims, rank,
-              type == DType::Undefined && op.inferring() ? natural_type(row, result_type(in)) : type);
-  if (out.empty()) return;
-  if (plan_native(op, row, in, out, params)) return;
-  if (compute == Compute::I64 && has_order(row))
-    for (const Source& s : in)
-      op.require(
-          s.dtype() != DType::UInt64,
-          "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
-          "{}",
-          describe(s.shape()), row_of(row).name);
-  if (Params p = params; with_number(row, compute, in, out, p)) {
-    const Source x = in.begin()[0];
-    fn = elementwise_kernel(ew::affine, compute);
-    if (is_flat({x}, out)) op.launch_flat(FlatRow<1>(fn, compute, {x}, out, p));
-    else op.launch([=] { run_elementwise(fn, compute, {x.view()}, {out}, p, false); });
-    return;
-  }
+/// Leaves checked operands to the stream.
+void launch_elementwise(Op& op, BlockFn fn, Compute compute, std::initializer_list<Source> in, const TensorView& out,
+                        const Params& params, bool boolean) {
   if (!boolean && is_flat(in, out)) {
     if (in.size() == 1) op.launch_flat(FlatRow<1>(fn, compute, in, out, params));
     else if (in.size() == 2) op.launch_flat(FlatRow<2>(fn, compute, in, out, params));
@@ -423,6 +388,42 @@ void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initiali
         run_elementwise(fn, compute, {x.view(), y.view(), z.view()}, {out}, params, boolean);
       });
   }
+}
+}  // namespace
+
+void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
+                      const Params& params) {
+  plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
+}
+
+void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
+                      const TensorView& out, const Params& params) {
+  // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
+  if (compute == Compute::I64 && !row_of(row).fn[static_cast<int>(compute)]) compute = Compute::F32;
+  const BlockFn fn = elementwise_kernel(row, compute);
+  const bool boolean = row_of(row).boolean;
+  int64_t dims[kMaxDims];
+  int rank = 0;
+  for (const Source& s : in) {
+    const TensorView& v = s.shape();
+    rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
+  }
+  // Scalars alone leave out's shape open.
+  if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
+    op.result("out", out, dims, rank,
+              type == DType::Undefined && op.inferring() ? natural_type(row, result_type(in)) : type);
+  if (out.empty()) return;
+  if (plan_native(op, row, in, out, params)) return;
+  if (compute == Compute::I64 && has_order(row))
+    for (const Source& s : in)
+      op.require(
+          s.dtype() != DType::UInt64,
+          "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
+          "{}",
+          describe(s.shape()), row_of(row).name);
+  if (Params p = params; with_number(row, compute, in, out, p))
+    return launch_elementwise(op, elementwise_kernel(ew::affine, compute), compute, {in.begin()[0]}, out, p, boolean);
+  launch_elementwise(op, fn, compute, in, out, params, boolean);
 }
 
 void plan_elementwise(Op& op, Ew row, std::initializer_list<Source> in, const TensorView& out, const Params& params) {
