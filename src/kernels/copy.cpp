@@ -166,17 +166,15 @@ void copy_elements(const TensorView& to, const TensorView& from) {
 }
 
 void fill_elements(const TensorView& to, const Params& value) {
-  Compute compute = compute_of(to.dtype);
-  alignas(16) char one[16];
-  std::memcpy(one,
-              compute == Compute::F32   ? static_cast<const void*>(value.f32)
-              : compute == Compute::F64 ? static_cast<const void*>(value.f64)
-              : compute == Compute::I64 ? static_cast<const void*>(value.i64)
-              : compute == Compute::C64 ? static_cast<const void*>(value.c64)
-                                        : static_cast<const void*>(value.c128),
-              size_of(compute));
-  TensorView scalar = TensorView::contiguous(one, storage_of(compute), nullptr, 0);
-  run_elementwise(elementwise_kernel(ew::copy, compute), compute, {scalar}, {to}, Params{});
+  const Compute compute = compute_of(to.dtype);
+  const void* const one = compute == Compute::F32   ? static_cast<const void*>(value.f32)
+                          : compute == Compute::F64 ? static_cast<const void*>(value.f64)
+                          : compute == Compute::I64 ? static_cast<const void*>(value.i64)
+                          : compute == Compute::C64 ? static_cast<const void*>(value.c64)
+                                                    : static_cast<const void*>(value.c128);
+  alignas(16) char stored[16];
+  kernels().store[static_cast<int>(compute)][static_cast<int>(to.dtype)](stored, 1, one, 1);
+  copy_elements(to, TensorView::contiguous(stored, to.dtype, nullptr, 0));
 }
 
 void fill_zero(const TensorView& to) {
