@@ -360,12 +360,16 @@ void Communicator::note_departures() {
     if (i != group_->me() && group_->region().left(i).load(std::memory_order_acquire)) gone_.add(group_->rank(i), true);
 }
 
-void Communicator::throw_if_dead(const std::vector<uint32_t>& ranks) const {
+void Communicator::throw_if_dead(const std::vector<uint32_t>& ranks, bool even_left) const {
   std::lock_guard lock(mutex_);
   for (const uint32_t rank : ranks)
-    if (const auto* gone = gone_.find(rank); gone && !gone->second)
+    if (const auto* gone = gone_.find(rank); gone && (even_left || !gone->second))
       throw Error(result::kRemote, "EI0015: rank {} of {} {}: there will be no communicator with it", rank,
-                  options_.name, how_gone(false));
+                  options_.name, how_gone(gone->second));
+  if (even_left && root_lost_)
+    throw Error(result::kRemote,
+                "EI0015: rank 0 of {}, in whose process its ranks meet, has gone before they made another communicator",
+                options_.name);
 }
 
 // The rank that the dead one died of, if it said so before it ended.

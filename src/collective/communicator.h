@@ -77,8 +77,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Device& device() const { return device_; }
   Member& member() { return *member_; }
   const CommunicatorOptions& options() const { return options_; }
-  /// Throws when one of these ranks is known to have died.
-  void throw_if_dead(const std::vector<uint32_t>& ranks) const;
+  /// Throws when one of these ranks is known to have died, or, `even_left`, to have left in good order, or when the
+  /// root has gone by which they hear of each other.
+  void throw_if_dead(const std::vector<uint32_t>& ranks, bool even_left = false) const;
   /// A number that is the same on all ranks for the n-th call with the same text (names of sub-communicators).
   uint64_t occurrence(const std::string& text);
 

@@ -110,8 +110,19 @@ CommunicatorPointer join_part(Communicator& parent, const std::string& name, con
   const auto size = static_cast<uint32_t>(ranks.size());
   std::string key = fmt::format("{} {}", name, fmt::join(ranks, " "));
   key += fmt::format(" #{}", parent.occurrence(key));
-  const auto check = [&] { parent.throw_if_dead(ranks); };
-  check();
+  // Who has left may have been through with this one and those who meet may have met: all others come within a moment.
+  static constexpr auto kMoment = std::chrono::milliseconds(500);
+  const auto check = [&parent, &ranks, since = std::optional<Communicator::Clock::time_point>()]() mutable {
+    parent.throw_if_dead(ranks);
+    try {
+      parent.throw_if_dead(ranks, true);
+    } catch (const Error&) {
+      const auto now = Communicator::Clock::now();
+      if (now - since.value_or(now) > kMoment) throw;
+      if (!since) since = now;
+    }
+  };
+  parent.throw_if_dead(ranks);
   RootInfo info;
   if (me == 0) {
     info = RootInfo::open(size);

@@ -214,6 +214,23 @@ def part_without_one(path, me, victim):
         say(f"{time.clock_gettime(time.CLOCK_MONOTONIC)} {error.code} {error.text}")
 
 
+def part_without_the_root(path, me):
+    """Ranks 1 to 3 are to form a communicator, to which rank 3 does not come."""
+    me = int(me)
+    rank = Rank(me)
+    comm = rank.join(path, me, 4)
+    rank.all_reduce(comm, [1.0])
+    if me in (0, 3):
+        say("ready")
+        time.sleep(60)
+        return
+    try:
+        rank.part(comm, [1, 2, 3], 7, me - 1)
+        say("joined")
+    except Failed as error:
+        say(f"{time.clock_gettime(time.CLOCK_MONOTONIC)} {error.code} {error.text}")
+
+
 def sum_of_all(device):
     """The sum of one from each rank of the job, or why not."""
     rank = Rank(int(device))

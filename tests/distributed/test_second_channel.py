@@ -60,3 +60,14 @@ def test_a_part_with_a_rank_that_died_before_it_joined(start, tmp_path, victim):
     ranks[victim].process.send_signal(signal.SIGKILL)
     for r in {1, 2, 3} - {victim}:
         assert heard(ranks[r], since, f"rank {victim}") in (9, 21)
+
+
+def test_a_part_that_waits_for_a_rank_when_the_root_dies(start, tmp_path):
+    """Whoever has not come by then cannot hear any more where the others meet."""
+    ranks = [start("part_without_the_root", tmp_path / "root", r) for r in range(4)]
+    ranks[0].line("ready")
+    time.sleep(0.3)  # 1 and 2 wait for 3
+    since = time.monotonic()
+    ranks[0].process.send_signal(signal.SIGKILL)
+    for r in (1, 2):
+        assert heard(ranks[r], since, "rank 0") in (9, 21)

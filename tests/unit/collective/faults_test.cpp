@@ -206,6 +206,25 @@ TEST(CollectiveFaults, ASubGroupWhoseFirstRankHasLeft) {
   });
 }
 
+TEST(CollectiveFaults, ASubGroupWhoseLastRankHasLeft) {
+  as_ranks(3, 3, [](Rank& r, int) {
+    ASSERT_EQ(r.all_reduce(10), 0);
+    ASSERT_EQ(r.sync(), 0);
+    if (r.rank == 2) return;
+    uint32_t members[] = {0, 1, 2};
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    HcclComm sub = nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_NE(HcclCreateSubCommConfig(&r.comm, 3, members, 1, r.rank, &config, &sub), 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 60s) << "half of HCCL_CONNECT_TIMEOUT";
+    const std::string text = aclGetRecentErrMsg();
+    EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+    EXPECT_EQ(text.find("HCCL_CONNECT_TIMEOUT"), std::string::npos) << text;
+    EXPECT_EQ(sub, nullptr);
+  });
+}
+
 TEST(CollectiveFaults, AStreamDestroyedInAGroup) {
   as_ranks(1, 1, [](Rank& r, int) {
     ASSERT_EQ(HcclGroupStart(), 0);
