@@ -259,8 +259,8 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
     }
 }
 
-/// Two squares of floats above each other, as whole lines of halves. `past`: rows of `to` begin where lines of the cache
-/// do, and whole lines are written past it.
+/// Two squares of floats above each other, as whole lines of halves. `past`: rows of `to` begin where lines of the
+/// cache do, and whole lines are written past it.
 template <class H>
 void transpose_narrow(H* to, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows, int64_t cols,
                       bool past) {
