@@ -34,7 +34,7 @@ struct Laid {
       if (view.strides[d] == 0) continue;
       next *= dims[d];
       if (pick(6) == 0) {
-        first += (dims[d] - 1) * view.strides[d];
+        first += std::max<int64_t>(dims[d] - 1, 0) * view.strides[d];
         view.strides[d] = -view.strides[d];
       }
     }
