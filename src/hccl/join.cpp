@@ -110,7 +110,8 @@ CommunicatorPointer join_part(Communicator& parent, const std::string& name, con
   const auto size = static_cast<uint32_t>(ranks.size());
   std::string key = fmt::format("{} {}", name, fmt::join(ranks, " "));
   key += fmt::format(" #{}", parent.occurrence(key));
-  // Who has left may have been through with this one and those who meet may have met: all others come within a moment.
+  // A member that has left the parent may have finished the new communicator before us, and ranks may have met just
+  // before the root died. Who has not come a moment later never will.
   static constexpr auto kMoment = std::chrono::milliseconds(500);
   const auto check = [&parent, &ranks, since = std::optional<Communicator::Clock::time_point>()]() mutable {
     parent.throw_if_dead(ranks);

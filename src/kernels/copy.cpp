@@ -17,6 +17,15 @@ namespace {
 
 constexpr int64_t kGrain = int64_t{1} << 14;  // fewer elements a thread cost more to hand out than to move
 
+// Adds where the i-th place lies of those that are left without two dimensions (twice the same one: without it alone).
+void add_place(const Space& space, int64_t i, int without, int and_without, int64_t (&at)[2]) {
+  for (int k = space.rank - 1; k >= 0; --k) {
+    if (k == without || k == and_without) continue;
+    for (int side : {0, 1}) at[side] += i % space.dims[k] * space.strides[side][k];
+    i /= space.dims[k];
+  }
+}
+
 // A matrix that is transposed in memory: tiles instead of one cache line an element. Of one type, or floats that become
 // halves.
 bool copy_transposed(const TensorView& to, const TensorView& from, const Space& space) {
@@ -41,21 +50,15 @@ bool copy_transposed(const TensorView& to, const TensorView& from, const Space& 
                [&](int64_t b, int64_t e) {
                  for (int64_t i = b; i < e; ++i) {
                    const int64_t c0 = i % col_parts * col_grain, r0 = i / col_parts % row_parts * row_grain;
-                   int64_t rest = i / col_parts / row_parts, dst = r0, src = r0 * space.strides[1][r - 1];
-                   for (int k = r - 2; k >= 0; --k) {
-                     if (k == d) continue;
-                     int64_t x = rest % space.dims[k];
-                     rest /= space.dims[k];
-                     dst += x * space.strides[0][k];
-                     src += x * space.strides[1][k];
-                   }
+                   int64_t place[2] = {r0 + c0 * space.strides[0][d], r0 * space.strides[1][r - 1] + c0};
+                   add_place(space, i / col_parts / row_parts, d, r - 1, place);
                    // `from` is rows of stride strides[1][r-1] over contiguous columns; `to` is its transpose.
-                   void* const into = at_element(to, dst + c0 * space.strides[0][d]);
-                   const void* const of = at_element(from, src + c0);
+                   void* const into = at_element(to, place[0]);
+                   const void* const of = at_element(from, place[1]);
                    const int64_t columns = std::min(col_grain, cols - c0), lines = std::min(row_grain, rows - r0);
                    if (to.dtype == from.dtype)
                      kernels().transpose_2d(into, space.strides[0][d], of, space.strides[1][r - 1], lines, columns,
-                                            static_cast<int64_t>(size_of(to.dtype)));
+                                            size);
                    else
                      kernels().transpose_narrow(into, to.dtype, space.strides[0][d], static_cast<const float*>(of),
                                                 space.strides[1][r - 1], lines, columns, past);
@@ -66,9 +69,8 @@ bool copy_transposed(const TensorView& to, const TensorView& from, const Space& 
 
 // Floats on one side and halves on the other, contiguous or transposed: in one pass, without a buffer between.
 bool convert_arrays(const TensorView& to, const TensorView& from) {
-  const auto half = [](DType t) { return t == DType::Float16 || t == DType::BFloat16; };
-  const bool widen = to.dtype == DType::Float && half(from.dtype);
-  if (!widen && !(from.dtype == DType::Float && half(to.dtype))) return false;
+  const bool widen = to.dtype == DType::Float && is_half(from.dtype);
+  if (!widen && !(from.dtype == DType::Float && is_half(to.dtype))) return false;
   if (!to.same_shape(from)) return false;
   const TensorView* operands[] = {&to, &from};
   const Space space(operands, 2);
@@ -108,13 +110,8 @@ bool copy_rows(const TensorView& to, const TensorView& from, const Space& space)
   const int line = d == r - 1 ? r - 2 : r - 1;  // the innermost of the other dimensions: rows evenly apart
   parallel_for(space.n / row, std::max<int64_t>(1, kGrain / row), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin, rows; i < end; i += rows) {
-      int64_t rest = i, at[2] = {};
-      for (int k = r - 1; k >= 0; --k) {
-        if (k == d) continue;
-        const int64_t x = rest % space.dims[k];
-        rest /= space.dims[k];
-        for (int side : {0, 1}) at[side] += x * space.strides[side][k];
-      }
+      int64_t at[2] = {};
+      add_place(space, i, d, d, at);
       rows = std::min(end - i, space.dims[line] - i % space.dims[line]);
       kernels().copy_rows(at_element(to, at[0]), space.strides[0][line] * size, at_element(from, at[1]),
                           space.strides[1][line] * size, rows, row * size);

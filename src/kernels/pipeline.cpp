@@ -194,18 +194,16 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     if (linear[k] || constant[k]) continue;
     const int64_t* strides = space.strides[k];
     const bool native = operands[k]->dtype == lanes[k].native;
-    a.lines = strides[inner] == 1 && lanes[k].width <= 8 && size_of(operands[k]->dtype) <= 8 &&
-              space.dims[inner] < kShortestRow;
     if (space.dims[inner] >= kShortestRow) {
       a.in_place = strides[inner] == 1 && native;
       rows = rows || a.in_place;
-    } else if (k >= outputs) {
-      a.periodic = lanes[k].width <= 8 && strides[inner] == 1 &&
-                   std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
-      a.lines = a.lines && !a.periodic;
-      a.words = !a.periodic && !a.lines && lanes[k].width == 4 && native && space.dims[inner] <= 32;
-      a.repeated = a.words && strides[inner] == 0 && space.rank == 2;
+      continue;
     }
+    const bool together = strides[inner] == 1 && lanes[k].width <= 8;
+    a.periodic = k >= outputs && together && std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
+    a.lines = !a.periodic && together && size_of(operands[k]->dtype) <= 8;
+    a.words = k >= outputs && !a.periodic && !a.lines && lanes[k].width == 4 && native && space.dims[inner] <= 32;
+    a.repeated = a.words && strides[inner] == 0 && space.rank == 2;
   }
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {

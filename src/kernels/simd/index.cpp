@@ -2,22 +2,12 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/element_bits.h"
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
-
-template <class F>
-void by_size(int64_t size, F&& f) {
-  switch (size) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    default: return f.template operator()<complex128>();
-  }
-}
 
 /// The largest of them as numbers without a sign, where negative ones are the largest: loops that compare with the
 /// limit element by element are no vectors.
@@ -65,7 +55,7 @@ int64_t gather_elements(void* to, int64_t to_step, const void* from, int64_t fro
   auto run = [&]<class I>(const I* at) {
     const int64_t bad = first_outside(at, index_step, limit, n);
     if (bad == n)
-      by_size(size, [&]<class T>() {
+      visit_size(static_cast<size_t>(size), [&]<class T>() {
         gather(static_cast<T*>(to), to_step, static_cast<const T*>(from), from_step, at, index_step, stride, n);
       });
     return bad;
@@ -74,7 +64,8 @@ int64_t gather_elements(void* to, int64_t to_step, const void* from, int64_t fro
 }
 
 void take_elements(void* to, int64_t to_step, const void* from, const int64_t* at, int64_t n, int64_t size) {
-  by_size(size, [&]<class T>() { gather(static_cast<T*>(to), to_step, static_cast<const T*>(from), 0, at, 1, 1, n); });
+  visit_size(static_cast<size_t>(size),
+             [&]<class T>() { gather(static_cast<T*>(to), to_step, static_cast<const T*>(from), 0, at, 1, 1, n); });
 }
 
 namespace {

@@ -54,13 +54,11 @@ void pdist(const TensorView& a, const TensorView& out, double p) {
   copy_elements(out, TensorView::contiguous(result.data(), DTypeOf<T>::value, out.dims, out.rank));
 }
 
-/// d |x - y|_p / d x for one coordinate.
+/// d |x - y|_p / d x for one coordinate; p is neither 1 nor 2, or the distance is 0.
 double slope(double d, double distance, double p) {
   const double sign = d > 0 ? 1 : d < 0 ? -1 : 0;
   if (p == 0 || distance == 0) return 0;
-  if (p == 1) return sign;
   if (std::isinf(p)) return std::abs(d) >= distance ? sign : 0;
-  if (p == 2) return d / distance;
   if (d == 0) return 0;
   return sign * std::pow(std::abs(d) / distance, p - 1);
 }

@@ -95,11 +95,12 @@ void run(const TensorView (&views)[N], int dim, Compute compute, int64_t turn_be
               table.transpose_2d(square + k * n * across * width, across, operand[k], next[k] / width, some, n, width);
             tile(square, square + n * across * width, across);
             table.transpose_2d(operand[N - 1], next[N - 1] / width, square, across, n, some, width);
-          }
-          for (int64_t r = 0; !turned && r < some; ++r) {
-            void* one[N];
-            for (int k = 0; k < N; ++k) one[k] = operand[k] + r * next[k];
-            row(one);
+          } else {
+            for (int64_t r = 0; r < some; ++r) {
+              void* one[N];
+              for (int k = 0; k < N; ++k) one[k] = operand[k] + r * next[k];
+              row(one);
+            }
           }
           if (!direct[N - 1]) store(lies[N - 1], s.step[N - 1], operand[N - 1], some * n);
         }
