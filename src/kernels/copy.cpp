@@ -21,8 +21,9 @@ constexpr int64_t kGrain = int64_t{1} << 14;  // fewer elements a thread cost mo
 void add_place(const Space& space, int64_t i, int without, int and_without, int64_t (&at)[2]) {
   for (int k = space.rank - 1; k >= 0; --k) {
     if (k == without || k == and_without) continue;
-    for (int side : {0, 1}) at[side] += i % space.dims[k] * space.strides[side][k];
+    const int64_t index = i % space.dims[k];
     i /= space.dims[k];
+    for (int side : {0, 1}) at[side] += index * space.strides[side][k];
   }
 }
 
