@@ -57,6 +57,22 @@ bool untouched(const Problem& p, const Sequence& s, int64_t row, int64_t rows, i
   return true;
 }
 
+/// Few queries read each key once, as it lies.
+bool few_queries(const Problem& p, const Sequence& seq) { return seq.q_length <= kFew && p.k.element == 1; }
+
+/// Scores of n queries and `span` keys from `col` on, of which `cols` are there: in the same way in both directions,
+/// because the gradient takes the maximum and the sum that the forward direction has found, and scores of some hundreds
+/// whose last bits differ would not belong to them. kt: the keys of the block, turned; not read with few queries.
+void scores(const Problem& p, const Sequence& seq, int64_t key_head, int64_t n, int64_t col, int64_t cols, int64_t span,
+            const float* q, const float* kt, float* s) {
+  const KernelTable& t = kernels();
+  const int64_t d = padded(p.q.width);
+  if (!few_queries(p, seq)) return t.tile_gemm_f32(n, span, d, q, d, 1, kt, kKeys, s, kKeys, false);
+  const char* const keys = p.k.at(seq.batch, key_head, seq.k_begin + col);
+  for (int64_t i = 0; i < n; ++i)
+    t.gemv_rows(std::min(cols, span), p.k.width, keys, p.k.position, 1, q + i * d, d, s + i * kKeys, kKeys, p.k.dtype);
+}
+
 struct Chunk {
   int64_t sequence, head, begin, end;
 };
@@ -81,8 +97,7 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
     std::fill_n(sum, rows, 1.0f);
   }
   const int64_t key_head = c.head / p.group;
-  const bool few = seq.q_length <= kFew && p.k.element == 1,
-             few_values = few && p.v.element == 1 && p.v.dtype == DType::Float;
+  const bool few = few_queries(p, seq), few_values = few && p.v.element == 1 && p.v.dtype == DType::Float;
   // Rows of whole vectors are read where they lie.
   const bool whole_keys = p.k.dtype == DType::Float && p.k.element == 1 && p.k.width == d,
              whole_values = p.v.dtype == DType::Float && p.v.element == 1 && p.v.width == dv;
@@ -104,14 +119,7 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
       if (r.end <= col || r.begin >= col + cols) continue;
       // Columns beyond what the rows see are left out, not only masked.
       const int64_t here = std::min(cols, r.end - col), span = std::min(wide, padded(here));
-      if (few) {
-        const char* keys = p.k.at(seq.batch, key_head, seq.k_begin + col);
-        for (int64_t i = 0; i < n; ++i)
-          t.gemv_rows(std::min(cols, span), p.k.width, keys, p.k.position, 1, q + (row + i) * d, d, s + i * kKeys,
-                      kKeys, p.k.dtype);
-      } else {
-        t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt, kKeys, s, kKeys, false);
-      }
+      scores(p, seq, key_head, n, col, cols, span, q + row * d, kt, s);
       if (!untouched(p, seq, c.begin + row, n, col, here))
         p.mask_tile(s, kKeys, seq, c.head, c.begin + row, n, col, std::min(cols, span), span);
       t.attention_softmax(s, kKeys, n, span, max + row, sum + row, o + row * dv, dv, dv);
@@ -207,7 +215,7 @@ void backward_chunk(const Problem& p, const Gradients& g, const Sequence& seq, i
       const Range r = keys_of(p, seq, at, n);
       if (r.end <= col || r.begin >= col + cols) continue;
       const int64_t here = std::min(cols, r.end - col), span = padded(here);
-      t.tile_gemm_f32(n, span, d, q + row * d, d, 1, side.kt + col * d, kKeys, s, kKeys, false);
+      scores(p, seq, head / p.group, n, col, cols, span, q + row * d, side.kt + col * d, s);
       if (!untouched(p, seq, at, n, col, here))
         p.mask_tile(s, kKeys, seq, head, at, n, col, std::min(cols, span), span);
       t.tile_gemm_f32(n, span, dv, go + row * dv, dv, 1, side.vt + col * dv, kKeys, gs, kKeys, false);
