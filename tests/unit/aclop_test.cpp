@@ -95,6 +95,19 @@ TEST_F(Aclops, HandlesOutliveTheDescriptionsTheyWereMadeOf) {
   aclDestroyDataBuffer(out);
 }
 
+TEST_F(Aclops, WhatIsNotThereNamesTheSettingThatAvoidsInternalFormats) {
+  for (const auto format : {ACL_FORMAT_ND, ACL_FORMAT_NC1HWC0}) {
+    Aclop unknown;
+    aclTensorDesc* x = unknown.add(false, {1, 16, 1, 16}, memory, 256);
+    unknown.add(true, {1, 16, 1, 16}, memory + 256, 256);
+    ASSERT_EQ(aclSetTensorFormat(x, format), 0);
+    EXPECT_EQ(unknown.run("NoSuchOperator", stream), 100024);
+    EXPECT_NE(error_text().find("NoSuchOperator"), std::string::npos) << error_text();
+    EXPECT_EQ(error_text().find("allow_internal_format = False") != std::string::npos, format == ACL_FORMAT_NC1HWC0)
+        << error_text();
+  }
+}
+
 TEST_F(Aclops, TheOverflowSwitchOfAStreamDecidesWhetherItIsNoted) {
   aclrtFloatOverflowMode before{};
   ASSERT_EQ(aclrtGetDeviceSatMode(&before), 0);

@@ -1,6 +1,6 @@
 // Maximum pooling. Three forms of the same positions: flat indices of the plane (int32 or int64), and the "mask" of
 // aclnnMaxPool2dWithMask, which is private to this library: the client allocates kernel * 32 * (outputs / 16 + 1)
-// bytes a plane, and the first of them hold the position in the window of each output in 1, 2 or 4 bytes.
+// bytes a plane, and the first of them hold the position in the window of each output.
 #include <algorithm>
 
 #include "ops/op.h"
@@ -13,21 +13,51 @@ int64_t cost_of(const PoolShape& s, int64_t planes) {
   return planes * (s.in_size() + s.out_size() * (s.kernel_size() + 2));
 }
 
-/// The mask of aclnnMaxPool2dWithMask: positions of `width` bytes in front of each plane's `room`.
-struct Mask {
-  char* data;
-  int width;
-  int64_t room;
+/// The mask: each output's position in its window, in front of each plane's `room`. Where that is less than a byte for
+/// each, as old clients have it (MaxPoolWithArgmaxV1 in the card's own format: a bit for each of the window's
+/// elements), several positions share a byte, the first in the lowest bits.
+class Mask {
+ public:
   Mask(const Op& op, const PoolShape& s, const TensorView& indices, int64_t planes)
-      : data(indices.as<char>()),
-        width(s.kernel_size() <= 256     ? 1
-              : s.kernel_size() <= 65536 ? 2
-                                         : 4),
-        room(static_cast<int64_t>(indices.bytes()) / planes) {
-    op.require(indices.is_contiguous() && room >= s.out_size() * width,
-               "indices is {}, want at least {} contiguous bytes a plane", describe(indices), s.out_size() * width);
+      : data_(indices.as<char>()), outputs_(s.out_size()), room_(static_cast<int64_t>(indices.bytes()) / planes) {
+    const int64_t kernel = s.kernel_size();
+    if (room_ >= outputs_ || kernel > 16) bits_ = kernel <= 256 ? 8 : kernel <= 65536 ? 16 : 32;
+    else bits_ = kernel <= 2 ? 1 : kernel <= 4 ? 2 : 4;
+    op.require(indices.is_contiguous() && room_ >= bytes(), "indices is {}, want at least {} contiguous bytes a plane",
+               describe(indices), bytes());
   }
-  char* plane(int64_t i) const { return data + i * room; }
+
+  void write(int64_t i, const int32_t* where, ScratchScope& scratch) const {
+    char* const plane = data_ + i * room_;
+    if (bits_ >= 8) {
+      kernels().narrow_positions(plane, width(), where, outputs_);
+    } else {
+      auto* const each = scratch.take<uint8_t>(static_cast<size_t>(outputs_));
+      kernels().narrow_positions(each, 1, where, outputs_);
+      std::fill(plane, plane + bytes(), char{0});
+      for (int64_t o = 0; o < outputs_; ++o)
+        plane[o * bits_ / 8] = static_cast<char>(plane[o * bits_ / 8] | each[o] << (o * bits_ % 8));
+    }
+    std::fill(plane + bytes(), plane + room_, char{0});  // the client's room is larger
+  }
+  /// Positions of width() bytes.
+  const void* read(int64_t i, ScratchScope& scratch) const {
+    const char* const plane = data_ + i * room_;
+    if (bits_ >= 8) return plane;
+    auto* const each = scratch.take<uint8_t>(static_cast<size_t>(outputs_));
+    for (int64_t o = 0; o < outputs_; ++o)
+      each[o] =
+          static_cast<uint8_t>(static_cast<uint8_t>(plane[o * bits_ / 8]) >> (o * bits_ % 8) & ((1 << bits_) - 1));
+    return each;
+  }
+  int width() const { return std::max(1, bits_ / 8); }
+
+ private:
+  int64_t bytes() const { return (outputs_ * bits_ + 7) / 8; }
+
+  char* data_;
+  int64_t outputs_, room_;
+  int bits_;  ///< of a position
 };
 
 void plan_indices(Op& op, int spatial, const TensorView& self, const PoolShape& s, const TensorView& out,
@@ -119,9 +149,7 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
       void* result = to.open(i, scratch);
       kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
-      char* plane = mask.plane(i);
-      kernels().narrow_positions(plane, mask.width, where, s.out_size());
-      std::fill(plane + s.out_size() * mask.width, plane + mask.room, char{0});  // the client's room is larger
+      mask.write(i, where, scratch);
     });
   });
 }
@@ -143,7 +171,7 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
   op.launch([=] {
     for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i, ScratchScope& scratch) {
       void* result = to.open(i, scratch);
-      kernels().max_pool_scatter(s, c, from.read(i, scratch), mask.plane(i), mask.width, result);
+      kernels().max_pool_scatter(s, c, from.read(i, scratch), mask.read(i, scratch), mask.width(), result);
       to.store(i, result);
     });
   });
