@@ -9,6 +9,7 @@
 #include "kernels/params.h"
 #include "kernels/random.h"
 #include "kernels/rows/row.h"
+#include "kernels/sampling.h"
 #include "kernels/spatial.h"
 
 namespace updraft {

@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from aclnn import call
+from graph import call as graph_call
 
 torch_npu = pytest.importorskip("torch_npu")
 
@@ -222,6 +223,21 @@ SIZES = [((2, 3, 9), {"size": 20}), ((2, 3, 9), {"scale_factor": 1.7}), ((2, 3, 
          ((1, 2, 3, 4, 5), {"scale_factor": 2}), ((1, 2, 3, 4, 5), {"size": (7, 3, 9)})]
 
 
+@pytest.mark.parametrize("kernel", [(1, 1), (1, 2), (2, 2), (3, 3), (4, 4), (5, 3)], ids=str)
+def test_max_pool_whose_mask_has_a_bit_for_each_element(kernel):
+    """As torch_npu allocates it for tensors of internal formats: 16 bits for 16 results and each element of the window."""
+    torch.manual_seed(5)
+    x = torch.randn(2, 3, 9, 11, requires_grad=True)
+    y = F.max_pool2d(x, kernel, 1)
+    g = torch.randn(y.shape)
+    mask = [2, 3, kernel[0] * kernel[1], y.shape[2] * y.shape[3] // 16 + 1]
+    window = dict(ksize=[1, *kernel, 1], strides=[1, 1, 1, 1], pads=[1, 0, 0, 1])
+    got, where = graph_call("MaxPoolWithArgmaxV1", x.detach(), shapes=[(list(y.shape), torch.float32), (mask, torch.int16)], **window)
+    assert torch.equal(got, y)
+    got, = graph_call("MaxPoolGradWithArgmaxV1", x.detach(), g, where, **window)
+    close(torch.autograd.grad(y, x, g)[0], got, torch.float32)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("shape,size", SIZES, ids=str)
 def test_interpolation(shape, size, dtype):
@@ -256,6 +272,29 @@ def test_grid_sample(mode, border, corners):
         grid = torch.rand(2, 3, 4, 5, 3) * 2.6 - 1.3
         compare(lambda x, g: F.grid_sample(x, g, mode, border, corners), [torch.randn(2, 3, 4, 7, 8), grid], torch.float32,
                 exact=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_at_many_positions(mode, dtype):
+    """More positions than are done at a time, some far outside, and planes whose channels lie side by side."""
+    torch.manual_seed(4)
+    grid = torch.rand(2, 23, 29, 2) * 2.4 - 1.2
+    grid[0, 0, :4, 0] = torch.tensor([3e4, -3e4, 7.0, -7.0])
+    if dtype in (torch.float32, torch.float64):
+        grid[1, 22, 27:, 1] = torch.tensor([3e9, -1e30])
+    x = torch.randn(2, 11, 13, 5).permute(0, 3, 1, 2)
+    x[:, :, 0, 0] = 9.0  # what positions outside would read if they were not left out
+    for border in ("zeros", "border"):
+        compare(lambda x, g: F.grid_sample(x, g, mode, border, False), [x, grid], dtype, exact=dtype.itemsize > 2)
+
+
+def test_grid_sample_of_planes_that_are_not_finite():
+    x = torch.full((1, 2, 3, 4), torch.inf)
+    x[0, 1] = torch.nan
+    grid = torch.tensor([[-5.0, 0.0], [5.0, 5.0], [torch.nan, 0.0], [torch.inf, 0.0]]).reshape(1, 2, 2, 2)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        assert not F.grid_sample(x.npu(), grid.npu(), mode, "zeros", False).cpu().any()
 
 
 @pytest.mark.parametrize("dtype", TYPES[:1] + TYPES[2:], ids=str)

@@ -1,6 +1,7 @@
 // Sampling at positions that a tensor gives. The positions of one image become taps (which input elements with which
 // weights) that all channels share.
-#include <cmath>
+#include <algorithm>
+#include <cstring>
 
 #include "kernels/pipeline.h"
 #include "kernels/planes.h"
@@ -8,144 +9,6 @@
 
 namespace updraft {
 namespace {
-
-enum Interpolation { kLinear, kNearest, kCubic };
-enum Border { kZeros, kClip, kReflect };
-
-struct Sampling {
-  int spatial;
-  int mode, border;
-  bool align_corners;
-  int64_t in[3], out[3];  // in the order of dimensions; the grid's last dimension is in the reverse
-  int64_t in_size() const { return spatial == 2 ? in[0] * in[1] : in[0] * in[1] * in[2]; }
-  int64_t out_size() const { return spatial == 2 ? out[0] * out[1] : out[0] * out[1] * out[2]; }
-  int taps() const { return mode == kNearest ? 1 : mode == kCubic ? 16 : 1 << spatial; }
-};
-
-template <class T>
-struct Coordinate {
-  T at, slope;  // position in elements and its derivative by the grid's value
-};
-
-template <class T>
-Coordinate<T> bounded(T x, T slope, int64_t size, int border, bool align_corners) {
-  if (border == kReflect) {
-    const T low = align_corners ? T(0) : T(-1), high = align_corners ? T(2 * (size - 1)) : T(2 * size - 1);
-    if (low == high) return {0, 0};
-    const T min = low / 2, span = (high - low) / 2;
-    x -= min;
-    if (x < 0) {
-      x = -x;
-      slope = -slope;
-    }
-    const T extra = std::fmod(x, span), flips = std::floor(x / span);
-    if (std::fmod(flips, T(2)) == 0) {
-      x = extra + min;
-    } else {
-      x = span - extra + min;
-      slope = -slope;
-    }
-  }
-  if (border != kZeros) {
-    const T last = static_cast<T>(size - 1);
-    if (!(x > 0)) return {0, 0};
-    if (x >= last) return {last, 0};
-  }
-  return {x, slope};
-}
-
-template <class T>
-Coordinate<T> in_elements(T g, int64_t size, bool align_corners) {
-  return align_corners ? Coordinate<T>{(g + 1) / 2 * static_cast<T>(size - 1), static_cast<T>(size - 1) / 2}
-                       : Coordinate<T>{((g + 1) * static_cast<T>(size) - 1) / 2, static_cast<T>(size) / 2};
-}
-
-// Positions that no integer holds are outside.
-template <class T>
-int64_t whole(T x) {
-  return x > T(-1e9) && x < T(1e9) ? static_cast<int64_t>(x) : int64_t{-1} << 40;
-}
-
-// index[k * P + p] is -1 for elements outside; slope[(k * spatial + d) * P + p].
-template <class T>
-struct TapsOf {
-  std::vector<int64_t> index;
-  std::vector<T> weight, slope;
-
-  TapsOf(const Sampling& s, bool slopes) {
-    const size_t n = static_cast<size_t>(s.taps() * s.out_size());
-    index.resize(n);
-    weight.resize(n);
-    if (slopes) slope.resize(n * static_cast<size_t>(s.spatial));
-  }
-
-  void fill(const Sampling& s, const T* grid) {
-    const int64_t positions = s.out_size();
-    const int taps = s.taps(), n = s.spatial;
-    const int each = s.mode == kNearest ? 1 : s.mode == kCubic ? 4 : 2;
-    parallel_for(positions, std::max<int64_t>(1, 4096 / taps), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        int64_t at[3][4];
-        T w[3][4], dw[3][4];
-        for (int d = 0; d < n; ++d) {
-          const T g = grid[p * n + (n - 1 - d)];
-          const int64_t size = s.in[d];
-          Coordinate<T> c = in_elements(g, size, s.align_corners);
-          if (s.mode == kCubic) {
-            const T floor = std::floor(c.at), t = c.at - floor, a = T(-0.75);
-            auto near = [&](T x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
-            auto far = [&](T x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-            auto near_slope = [&](T x) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; };
-            auto far_slope = [&](T x) { return (3 * a * x - 10 * a) * x + 8 * a; };
-            const T ws[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-            const T ds[4] = {far_slope(t + 1), near_slope(t), -near_slope(1 - t), -far_slope(2 - t)};
-            for (int k = 0; k < 4; ++k) {
-              at[d][k] = whole(bounded(floor - 1 + static_cast<T>(k), T(1), size, s.border, s.align_corners).at);
-              w[d][k] = ws[k];
-              dw[d][k] = ds[k] * c.slope;
-            }
-            continue;
-          }
-          c = bounded(c.at, c.slope, size, s.border, s.align_corners);
-          if (s.mode == kNearest) {
-            at[d][0] = whole(std::nearbyint(c.at));
-            w[d][0] = 1;
-            dw[d][0] = 0;
-          } else {
-            const T floor = std::floor(c.at), t = c.at - floor;
-            at[d][0] = whole(floor);
-            at[d][1] = at[d][0] + 1;
-            w[d][0] = floor + 1 - c.at;
-            w[d][1] = t;
-            dw[d][0] = -c.slope;
-            dw[d][1] = c.slope;
-          }
-        }
-        for (int k = 0; k < taps; ++k) {
-          int64_t element = 0;
-          T product = 1;
-          int which[3];
-          for (int d = n - 1, rest = k; d >= 0; --d, rest /= each) which[d] = rest % each;
-          for (int d = 0; d < n; ++d) {
-            const int64_t x = at[d][which[d]];
-            if (x < 0 || x >= s.in[d]) element = -1;
-            if (element >= 0) element = element * s.in[d] + x;
-            product *= w[d][which[d]];
-          }
-          index[static_cast<size_t>(k * positions + p)] = element;
-          weight[static_cast<size_t>(k * positions + p)] = product;
-          if (slope.empty()) continue;
-          for (int d = 0; d < n; ++d) {
-            T value = dw[d][which[d]];
-            for (int o = 0; o < n; ++o)
-              if (o != d) value *= w[o][which[o]];
-            slope[static_cast<size_t>((k * n + d) * positions + p)] = value;
-          }
-        }
-      }
-    });
-  }
-};
 
 Sampling sampling_of(Op& op, int spatial, const TensorView& in, const TensorView& grid, const TensorView& out,
                      int64_t mode, int64_t border, bool align_corners) {
@@ -169,77 +32,95 @@ Sampling sampling_of(Op& op, int spatial, const TensorView& in, const TensorView
   return s;
 }
 
-template <class T>
+Compute compute_of(const TensorView& v) { return v.dtype == DType::Double ? Compute::F64 : Compute::F32; }
+
+/// The taps of one image after the other.
+class TapsOfImage {
+ public:
+  TapsOfImage(const Sampling& s, const TensorView& grid, Compute compute, bool slopes)
+      : s_(s), compute_(compute), grid_(grid, s.spatial + 1, compute) {
+    const auto n = static_cast<size_t>(s.taps() * s.out_size());
+    taps_.index = s.wide() ? static_cast<void*>(own_.take<int64_t>(n)) : own_.take<int32_t>(n);
+    taps_.weight = own_.take<char>(n * size_of(compute));
+    taps_.slope = slopes ? own_.take<char>(n * size_of(compute) * static_cast<size_t>(s.spatial)) : nullptr;
+  }
+
+  const SampleTaps& of(int64_t image) {
+    ScratchScope scratch;
+    const void* const grid = grid_.read(image, scratch);
+    parallel_for(s_.out_size(), std::max<int64_t>(1, 4096 / s_.taps()),
+                 [&](int64_t begin, int64_t end) { kernels().sample_taps(s_, compute_, grid, taps_, begin, end); });
+    return taps_;
+  }
+
+ private:
+  const Sampling& s_;
+  const Compute compute_;
+  const Planes grid_;
+  ScratchScope own_;
+  SampleTaps taps_;
+};
+
 void sample(const Sampling& s, const TensorView& in, const TensorView& grid, const TensorView& out) {
-  const Compute c = sizeof(T) == 4 ? Compute::F32 : Compute::F64;
-  const Planes from(in, s.spatial, c), to(out, s.spatial, c), at(grid, s.spatial + 1, c);
-  const int64_t channels = in.dims[1], positions = s.out_size();
-  TapsOf<T> taps(s, false);
+  const Compute c = compute_of(out);
+  const Planes from(in, s.spatial, c), to(out, s.spatial, c);
+  const int64_t channels = in.dims[1];
+  TapsOfImage all(s, grid, c, false);
   for (int64_t n = 0; n < in.dims[0]; ++n) {
-    ScratchScope own;
-    taps.fill(s, static_cast<const T*>(at.read(n, own)));
-    for_planes(channels, positions * s.taps(), [&](int64_t channel, ScratchScope& scratch) {
-      const T* x = static_cast<const T*>(from.read(n * channels + channel, scratch));
-      T* y = static_cast<T*>(to.open(n * channels + channel, scratch));
-      std::fill_n(y, positions, T(0));
-      for (int k = 0; k < s.taps(); ++k) {
-        const int64_t* index = taps.index.data() + k * positions;
-        const T* weight = taps.weight.data() + k * positions;
-        for (int64_t p = 0; p < positions; ++p)
-          if (index[p] >= 0) y[p] += x[index[p]] * weight[p];
-      }
-      to.store(n * channels + channel, y);
+    const SampleTaps& taps = all.of(n);
+    for_planes(channels, s.out_size() * s.taps(), [&](int64_t channel, ScratchScope& scratch) {
+      const int64_t plane = n * channels + channel;
+      void* const y = to.open(plane, scratch);
+      kernels().sample_plane(s, c, taps, from.read(plane, scratch), y);
+      to.store(plane, y);
     });
   }
 }
 
+/// sums [spatial][positions] as the grid has them: the last dimension first.
 template <class T>
+void interleave(const Sampling& s, const void* sums, void* to) {
+  const int64_t positions = s.out_size();
+  for (int d = 0; d < s.spatial; ++d)
+    for (int64_t p = 0; p < positions; ++p)
+      static_cast<T*>(to)[p * s.spatial + (s.spatial - 1 - d)] = static_cast<const T*>(sums)[d * positions + p];
+}
+
 void sample_backward(const Sampling& s, const TensorView& grad, const TensorView& in, const TensorView& grid,
                      const TensorView* grad_in, const TensorView* grad_grid) {
-  const Compute c = sizeof(T) == 4 ? Compute::F32 : Compute::F64;
-  const Planes by(grad, s.spatial, c), from(in, s.spatial, c), at(grid, s.spatial + 1, c);
+  const Compute c = compute_of(in);
+  const Planes by(grad, s.spatial, c), from(in, s.spatial, c);
   const int64_t channels = in.dims[1], positions = s.out_size();
-  const int taps_count = s.taps(), dims = s.spatial;
-  TapsOf<T> taps(s, grad_grid != nullptr);
+  TapsOfImage all(s, grid, c, grad_grid != nullptr);
   for (int64_t n = 0; n < in.dims[0]; ++n) {
-    ScratchScope own;
-    taps.fill(s, static_cast<const T*>(at.read(n, own)));
+    const SampleTaps& taps = all.of(n);
     if (grad_in) {
       const Planes to(*grad_in, s.spatial, c);
-      for_planes(channels, positions * taps_count, [&](int64_t channel, ScratchScope& scratch) {
-        const T* g = static_cast<const T*>(by.read(n * channels + channel, scratch));
-        T* x = static_cast<T*>(to.open(n * channels + channel, scratch));
-        std::fill_n(x, to.size(), T(0));
-        for (int k = 0; k < taps_count; ++k) {
-          const int64_t* index = taps.index.data() + k * positions;
-          const T* weight = taps.weight.data() + k * positions;
-          for (int64_t p = 0; p < positions; ++p)
-            if (index[p] >= 0) x[index[p]] += g[p] * weight[p];
-        }
-        to.store(n * channels + channel, x);
+      for_planes(channels, positions * s.taps(), [&](int64_t channel, ScratchScope& scratch) {
+        const int64_t plane = n * channels + channel;
+        void* const x = to.open(plane, scratch);
+        kernels().sample_plane_gradient(s, c, taps, by.read(plane, scratch), x);
+        to.store(plane, x);
       });
     }
     if (grad_grid) {
       const Planes to(*grad_grid, s.spatial + 1, c);
-      T* sum = static_cast<T*>(to.open(n, own));
-      std::fill_n(sum, to.size(), T(0));
+      ScratchScope own;
+      const size_t bytes = static_cast<size_t>(positions * s.spatial) * size_of(c);
+      void* const sums = own.take<char>(bytes);
+      std::memset(sums, 0, bytes);
       for (int64_t channel = 0; channel < channels; ++channel) {
         ScratchScope scratch;
-        const T* g = static_cast<const T*>(by.read(n * channels + channel, scratch));
-        const T* x = static_cast<const T*>(from.read(n * channels + channel, scratch));
+        const void* const g = by.read(n * channels + channel, scratch);
+        const void* const x = from.read(n * channels + channel, scratch);
         parallel_for(positions, 1024, [&](int64_t begin, int64_t end) {
-          for (int k = 0; k < taps_count; ++k)
-            for (int64_t p = begin; p < end; ++p) {
-              const int64_t index = taps.index[static_cast<size_t>(k * positions + p)];
-              if (index < 0) continue;
-              const T value = g[p] * x[index];
-              for (int d = 0; d < dims; ++d)
-                sum[p * dims + (dims - 1 - d)] +=
-                    value * taps.slope[static_cast<size_t>((k * dims + d) * positions + p)];
-            }
+          kernels().sample_grid_gradient(s, c, taps, g, x, sums, begin, end);
         });
       }
-      to.store(n, sum);
+      void* const whole = to.open(n, own);
+      if (c == Compute::F64) interleave<double>(s, sums, whole);
+      else interleave<float>(s, sums, whole);
+      to.store(n, whole);
     }
   }
 }
@@ -256,10 +137,7 @@ void plan_sample(Op& op, int spatial, const TensorView& in, const TensorView& gr
   const Sampling s = sampling_of(op, spatial, in, grid, out, mode, border, align_corners);
   if (out.empty()) return;
   op.work(out.numel() * s.taps() * 4);
-  op.launch([=] {
-    if (out.dtype == DType::Double) sample<double>(s, in, grid, out);
-    else sample<float>(s, in, grid, out);
-  });
+  op.launch([=] { sample(s, in, grid, out); });
 }
 
 void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const TensorView& in, const TensorView& grid,
@@ -284,10 +162,8 @@ void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const Ten
     if (grad.empty()) {
       if (x && !x->empty()) fill_elements(*x, Params{});
       if (g && !g->empty()) fill_elements(*g, Params{});
-    } else if (in.dtype == DType::Double) {
-      sample_backward<double>(s, grad, in, grid, x, g);
     } else {
-      sample_backward<float>(s, grad, in, grid, x, g);
+      sample_backward(s, grad, in, grid, x, g);
     }
   });
 }
