@@ -9,27 +9,10 @@ namespace {
 
 constexpr int L = kLanes<float>;
 
-/// A vector, or the first elements of one: nothing else is read or written.
+/// A whole vector, as FirstLanes is a part of one.
 struct Whole {
   UPDRAFT_VECTOR_INLINE VectorF load(const float* p) const { return load_vector<float>(p); }
   UPDRAFT_VECTOR_INLINE void store(float* p, VectorF v) const { store_vector<float>(p, v); }
-};
-struct Part {
-#if defined(__AVX512F__)
-  __mmask16 there;
-  explicit Part(int64_t n) : there(static_cast<__mmask16>((1u << n) - 1)) {}
-  UPDRAFT_VECTOR_INLINE VectorF load(const float* p) const { return (VectorF)_mm512_maskz_loadu_ps(there, p); }
-  UPDRAFT_VECTOR_INLINE void store(float* p, VectorF v) const { _mm512_mask_storeu_ps(p, there, (__m512)v); }
-#else
-  size_t bytes;
-  explicit Part(int64_t n) : bytes(static_cast<size_t>(n) * sizeof(float)) {}
-  VectorF load(const float* p) const {
-    VectorF v = {};
-    std::memcpy(&v, p, bytes);
-    return v;
-  }
-  void store(float* p, VectorF v) const { std::memcpy(p, &v, bytes); }
-#endif
 };
 
 /// The taps of a window that lie in the image, and where the first of them is.
@@ -116,7 +99,7 @@ template <class F>
 UPDRAFT_VECTOR_INLINE void by_vectors(int64_t first, int64_t last, F&& f) {
   int64_t v = first;
   for (; v + L <= last; v += L) f(v, Whole());
-  if (v < last) f(v, Part(last - v));
+  if (v < last) f(v, FirstLanes(last - v));
 }
 
 template <int T>

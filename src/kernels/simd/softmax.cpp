@@ -194,7 +194,7 @@ void backward_row(bool log, const T* dy, const T* y, int64_t n, T* dx) {
 
 void backward_row(bool log, const float* dy, const float* y, int64_t n, float* dx) {
   constexpr int64_t L = kLanes<float>;
-  if (log || n < L) return backward_row<float>(log, dy, y, n, dx);
+  if (log) return backward_row<float>(log, dy, y, n, dx);
   double all = 0;
   for (int64_t b = 0; b < n; b += kBlock) {
     const int64_t end = std::min(n, b + kBlock);
@@ -203,14 +203,21 @@ void backward_row(bool log, const float* dy, const float* y, int64_t n, float* d
     for (; i + 2 * L <= end; i += 2 * L)
       for (int u = 0; u < 2; ++u)
         sum[u] = fma_vector(load_vector<float>(dy + i + u * L), load_vector<float>(y + i + u * L), sum[u]);
-    float rest = 0;
     for (; i + L <= end; i += L) sum[0] = fma_vector(load_vector<float>(dy + i), load_vector<float>(y + i), sum[0]);
-    for (; i < end; ++i) rest += dy[i] * y[i];
-    all += static_cast<double>(sum_lanes<float>(sum[0] + sum[1])) + static_cast<double>(rest);
+    if (i < end) {
+      const FirstLanes left(end - i);
+      sum[1] = fma_vector(left.load(dy + i), left.load(y + i), sum[1]);
+    }
+    all += static_cast<double>(sum_lanes<float>(sum[0] + sum[1]));
   }
-  const auto total = static_cast<float>(all);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) dx[i] = (dy[i] - total) * y[i];
+  const VectorF total = broadcast(static_cast<float>(all));
+  int64_t i = 0;
+  for (; i + L <= n; i += L)
+    store_vector<float>(dx + i, (load_vector<float>(dy + i) - total) * load_vector<float>(y + i));
+  if (i < n) {
+    const FirstLanes left(n - i);
+    left.store(dx + i, (left.load(dy + i) - total) * left.load(y + i));
+  }
 }
 
 // Rows of halves, in the types in which they lie: through memory as floats they take half as long again.

@@ -47,6 +47,24 @@ template <class T>
 UPDRAFT_VECTOR_INLINE void store_vector(T* p, Vector<T> v) {
   std::memcpy(p, &v, sizeof v);
 }
+/// The first lanes of a vector of floats, not all of them: nothing else is read (it is 0) or written.
+struct FirstLanes {
+#if defined(__AVX512F__)
+  __mmask16 there;
+  explicit FirstLanes(int64_t n) : there(static_cast<__mmask16>((1u << n) - 1)) {}
+  UPDRAFT_VECTOR_INLINE VectorF load(const float* p) const { return (VectorF)_mm512_maskz_loadu_ps(there, p); }
+  UPDRAFT_VECTOR_INLINE void store(float* p, VectorF v) const { _mm512_mask_storeu_ps(p, there, (__m512)v); }
+#else
+  size_t bytes;
+  explicit FirstLanes(int64_t n) : bytes(static_cast<size_t>(n) * sizeof(float)) {}
+  VectorF load(const float* p) const {
+    VectorF v = {};
+    std::memcpy(&v, p, bytes);
+    return v;
+  }
+  void store(float* p, VectorF v) const { std::memcpy(p, &v, bytes); }
+#endif
+};
 template <class T>
 UPDRAFT_VECTOR_INLINE Vector<T> broadcast(T x) {
   return x - Vector<T>{};  // folds to a broadcast
