@@ -66,9 +66,7 @@ void copy_bytes(void* to, const void* from, size_t n) {
     std::memmove(target, source, n);
     return;
   }
-  parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
-    std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
-  });
+  parallel_copy(to, from, n);
 }
 
 void set_bytes(void* to, int value, size_t n) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -89,6 +90,14 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
   };
   team_of(width).run((n + unit - 1) / unit, width, part);
   if (failure) std::rethrow_exception(failure);
+}
+
+void parallel_copy(void* to, const void* from, size_t bytes) {
+  constexpr int64_t kPiece = 256 << 10;
+  parallel_for(static_cast<int64_t>(bytes), kPiece, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
 }
 
 }  // namespace updraft

@@ -1,6 +1,7 @@
 // The one door to threads for kernels. Ranges are split by position only, so that a result never depends on
 // which thread computed it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -30,6 +31,10 @@ class FunctionRef<R(Args...)> {
 /// `grain` elements (but for the last) and are multiples of it; runs in the calling thread when one range is enough.
 /// Exceptions that a body throws reach the caller.
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
+
+/// std::memcpy, by several threads where there are bytes enough for them. What is read and what is written must not
+/// overlap.
+void parallel_copy(void* to, const void* from, size_t bytes);
 
 /// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
 int parallel_width();

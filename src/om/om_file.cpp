@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "graph/proto/model_proto.h"
 
 namespace updraft::om {
@@ -108,7 +109,7 @@ Bytes write(const Model& model) {
     std::memcpy(at, message.data(), message.size());
     at += partitions[1].offset;
     for (const Bytes& part : weights.parts) {
-      if (!part.empty()) std::memcpy(at, part.data(), part.size());
+      parallel_copy(at, part.data(), part.size());
       std::memset(at + part.size(), 0, aligned(part.size()) - part.size());
       at += aligned(part.size());
     }

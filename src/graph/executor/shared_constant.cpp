@@ -12,7 +12,7 @@
 namespace updraft::graph {
 namespace {
 
-/// Bytes that a thread copies or compares at a time at least.
+/// Bytes that a thread compares at a time at least.
 constexpr int64_t kPiece = 1 << 20;
 
 /// Equal for equal bytes. Of many bytes only some are looked at, because those with the same number are compared
@@ -53,10 +53,7 @@ Table& table() {
 }  // namespace
 
 void copy_to_device(std::byte* to, std::span<const std::byte> bytes) {
-  auto* const memory = static_cast<std::byte*>(host_address(to));
-  parallel_for(static_cast<int64_t>(bytes.size()), kPiece, [&](int64_t begin, int64_t end) {
-    std::memcpy(memory + begin, bytes.data() + begin, static_cast<size_t>(end - begin));
-  });
+  parallel_copy(host_address(to), bytes.data(), bytes.size());
 }
 
 SharedConstant::SharedConstant(Device& device, std::span<const std::byte> bytes) : block_(device, bytes.size()) {

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "graph/ir/large_blocks.h"
 #include "graph/ir/mapped_files.h"
 
@@ -96,9 +97,7 @@ Bytes Bytes::allocate(size_t size, std::byte*& to) {
 }
 
 Bytes Bytes::copy_of(const void* data, size_t size) {
-  return make(size, [&](std::byte* to) {
-    if (size) std::memcpy(to, data, size);
-  });
+  return make(size, [&](std::byte* to) { parallel_copy(to, data, size); });
 }
 
 Bytes Bytes::of_file(const std::string& path) {

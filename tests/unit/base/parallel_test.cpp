@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <thread>
@@ -60,6 +61,21 @@ std::vector<float> reference(int64_t m, int64_t n, int64_t k) {
       c.push_back(static_cast<float>(sum));
     }
   return c;
+}
+
+TEST(Parallel, CopiesEachByteAndNoOther) {
+  parallel_copy(nullptr, nullptr, 0);
+  for (const size_t bytes : {size_t{1}, (size_t{256} << 10) - 1, size_t{512} << 10, (size_t{3} << 20) + 5}) {
+    std::vector<uint8_t> from(bytes), to(bytes + 2, 0xee);
+    for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<uint8_t>(i * 7 + i / 251);
+    std::thread([&] {
+      set_parallel_threads(3);
+      parallel_copy(to.data() + 1, from.data(), bytes);
+    }).join();
+    EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin() + 1)) << bytes;
+    EXPECT_EQ(to.front(), 0xee);
+    EXPECT_EQ(to.back(), 0xee);
+  }
 }
 
 TEST(Parallel, PrimitivesAreMadeForTheThreadsThatRunThem) {
