@@ -102,9 +102,9 @@ TEST_F(Aclops, WhatIsNotThereNamesTheSettingThatAvoidsInternalFormats) {
     unknown.add(true, {1, 16, 1, 16}, memory + 256, 256);
     ASSERT_EQ(aclSetTensorFormat(x, format), 0);
     EXPECT_EQ(unknown.run("NoSuchOperator", stream), 100024);
-    EXPECT_NE(error_text().find("NoSuchOperator"), std::string::npos) << error_text();
-    EXPECT_EQ(error_text().find("allow_internal_format = False") != std::string::npos, format == ACL_FORMAT_NC1HWC0)
-        << error_text();
+    const std::string text = error_text();
+    EXPECT_NE(text.find("NoSuchOperator"), std::string::npos) << text;
+    EXPECT_EQ(text.find("allow_internal_format = False") != std::string::npos, format == ACL_FORMAT_NC1HWC0) << text;
   }
 }
 
