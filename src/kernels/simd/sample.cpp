@@ -222,7 +222,7 @@ void add_to_grid(const Sampling& s, const SampleTaps& taps, const T* grad, const
       for (int64_t i = 0; i < m; ++i) product[i] = grad[p + i] * x[index[i] < 0 ? I(0) : index[i]];
       for (int d = 0; d < s.spatial; ++d) {
         const T* const slope = static_cast<const T*>(taps.slope) + (k * s.spatial + d) * positions + p;
-        T* const sum = sums + d * positions + p;
+        T* const sum = sums + (s.spatial - 1 - d) * positions + p;
 #pragma GCC ivdep
         for (int64_t i = 0; i < m; ++i) {
           const T value = product[i] * slope[i];

@@ -27,16 +27,14 @@ class Mask {
                describe(indices), bytes());
   }
 
-  void write(int64_t i, const int32_t* where, ScratchScope& scratch) const {
+  void write(int64_t i, const int32_t* where) const {
     char* const plane = data_ + i * room_;
     if (bits_ >= 8) {
       kernels().narrow_positions(plane, width(), where, outputs_);
     } else {
-      auto* const each = scratch.take<uint8_t>(static_cast<size_t>(outputs_));
-      kernels().narrow_positions(each, 1, where, outputs_);
       std::fill(plane, plane + bytes(), char{0});
       for (int64_t o = 0; o < outputs_; ++o)
-        plane[o * bits_ / 8] = static_cast<char>(plane[o * bits_ / 8] | each[o] << (o * bits_ % 8));
+        plane[o * bits_ / 8] = static_cast<char>(plane[o * bits_ / 8] | where[o] << (o * bits_ % 8));
     }
     std::fill(plane + bytes(), plane + room_, char{0});  // the client's room is larger
   }
@@ -149,7 +147,7 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
       void* result = to.open(i, scratch);
       kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
-      mask.write(i, where, scratch);
+      mask.write(i, where);
     });
   });
 }

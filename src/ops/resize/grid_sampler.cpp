@@ -77,15 +77,6 @@ void sample(const Sampling& s, const TensorView& in, const TensorView& grid, con
   }
 }
 
-/// sums [spatial][positions] as the grid has them: the last dimension first.
-template <class T>
-void interleave(const Sampling& s, const void* sums, void* to) {
-  const int64_t positions = s.out_size();
-  for (int d = 0; d < s.spatial; ++d)
-    for (int64_t p = 0; p < positions; ++p)
-      static_cast<T*>(to)[p * s.spatial + (s.spatial - 1 - d)] = static_cast<const T*>(sums)[d * positions + p];
-}
-
 void sample_backward(const Sampling& s, const TensorView& grad, const TensorView& in, const TensorView& grid,
                      const TensorView* grad_in, const TensorView* grad_grid) {
   const Compute c = compute_of(in);
@@ -118,8 +109,7 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
         });
       }
       void* const whole = to.open(n, own);
-      if (c == Compute::F64) interleave<double>(s, sums, whole);
-      else interleave<float>(s, sums, whole);
+      kernels().transpose_2d(whole, s.spatial, sums, positions, s.spatial, positions, static_cast<int64_t>(size_of(c)));
       to.store(n, whole);
     }
   }
