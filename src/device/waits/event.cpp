@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.h"
@@ -59,7 +60,7 @@ class EventWaitTask final : public WaitTask {
     return event_->arrive(generation_, stream, ticket, limit);
   }
   void passed(Stream& stream) override {
-    if (auto failure = event_->failure()) stream.fail(*failure, name());
+    if (auto failure = event_->failure(generation_)) stream.fail(*failure, name());
   }
 
  private:
@@ -125,7 +126,7 @@ void Event::wait(Stream& stream, std::chrono::nanoseconds limit) {
     if (!graph) {
       if (stream.capturing()) return;  // recorded before the capture began: the replay comes later anyway
       observe_order(OrderEvent::What::EventAwaited, this, stream);
-      if (completed_ >= recorded_ && !failure_) return;
+      if (is_done(recorded_) && !failure_) return;
       generation = recorded_;
       ++waits_;
     }
@@ -170,13 +171,13 @@ bool Event::recorded() const {
 
 bool Event::reached() const {
   std::lock_guard lock(mutex_);
-  return !shared_ && !capturing() && completed_ >= recorded_ && !failure_;
+  return !shared_ && !capturing() && is_done(recorded_) && !failure_;
 }
 
 bool Event::query() const {
   if (shared_) return shared_->query();
   std::lock_guard lock(mutex_);
-  const bool over = completed_ >= recorded_;
+  const bool over = is_done(recorded_);
   if (over) observe_order({.what = OrderEvent::What::EventReached, .object = this});
   return over;
 }
@@ -197,7 +198,7 @@ void Event::synchronize(int32_t timeout_ms) {
   std::unique_lock lock(mutex_);
   if (capturing()) throw Error(code::kRtFeatureNotSupport, "the event was recorded on a stream that is being captured");
   uint64_t target = recorded_;
-  auto reached = [&] { return completed_ >= target; };
+  auto reached = [&] { return is_done(target); };
   if (timeout_ms < 0) {
     done_.wait(lock, reached);
   } else if (!done_.wait_for(lock, std::chrono::milliseconds(timeout_ms), reached)) {
@@ -207,15 +208,15 @@ void Event::synchronize(int32_t timeout_ms) {
   if (failure_) throw *failure_;
 }
 
-std::optional<Error> Event::failure() const {
+std::optional<Error> Event::failure(uint64_t generation) const {
   std::lock_guard lock(mutex_);
-  return failure_;
+  return generation == latest_done_ ? failure_ : std::nullopt;
 }
 
 uint64_t Event::timestamp() const {
   if (shared_) throw Error(code::kRtFeatureNotSupport, "an event between processes (flag {:#x}) has no time", kIpc);
   std::lock_guard lock(mutex_);
-  if (time_ == 0 || completed_ < recorded_)
+  if (time_ == 0 || !is_done(recorded_))
     throw Error(code::kRtEventTimestampInvalid, "the event has no time yet: {}",
                 !recorded_            ? "it was never recorded"
                 : reset_ == recorded_ ? "it was reset"
@@ -228,11 +229,19 @@ void Event::complete(uint64_t generation, const std::optional<Error>& failure) {
   std::vector<Stream*> ready;
   {
     std::lock_guard lock(mutex_);
-    if (generation >= completed_) failure_ = failure;
-    completed_ = std::max(completed_, generation);
-    time_ = now_ns();
+    if (generation == done_to_ + 1) {
+      ++done_to_;
+      while (std::erase(done_early_, done_to_ + 1)) ++done_to_;
+    } else {
+      done_early_.push_back(generation);
+    }
+    if (generation > latest_done_) {
+      latest_done_ = generation;
+      failure_ = failure;
+      time_ = now_ns();
+    }
     std::erase_if(parked_, [&](const Entry& entry) {
-      if (entry.what > completed_) return false;
+      if (entry.what != generation) return false;
       ready.push_back(entry.stream);
       return true;
     });
@@ -246,12 +255,16 @@ void Event::complete(uint64_t generation, const std::optional<Error>& failure) {
 
 bool Event::done(uint64_t generation) const {
   std::lock_guard lock(mutex_);
-  return completed_ >= generation;
+  return is_done(generation);
+}
+
+bool Event::is_done(uint64_t generation) const {
+  return generation <= done_to_ || std::ranges::find(done_early_, generation) != done_early_.end();
 }
 
 Arrival Event::arrive(uint64_t generation, Stream& stream, uint64_t ticket, Timer::Clock::time_point limit) {
   std::lock_guard lock(mutex_);
-  return completed_ >= generation ? Arrival::Over : park(ticket, stream, limit, generation);
+  return is_done(generation) ? Arrival::Over : park(ticket, stream, limit, generation);
 }
 
 }  // namespace updraft

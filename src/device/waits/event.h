@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "device/waits/parking.h"
@@ -53,8 +54,8 @@ class Event : public Parking<uint64_t>, public std::enable_shared_from_this<Even
   /// `failure`: what the recording stream had failed with; the streams that wait fail with it, too, so that nothing is
   /// computed from results that were never made.
   void complete(uint64_t generation, const std::optional<Error>& failure);
-  /// The failure that came with the latest completed record.
-  std::optional<Error> failure() const;
+  /// The failure that came with that record, while it is the latest that is done.
+  std::optional<Error> failure(uint64_t generation) const;
   bool done(uint64_t generation) const;
   /// Over when `generation` is done; parked: the stream is resumed once it is.
   Arrival arrive(uint64_t generation, Stream& stream, uint64_t ticket, Timer::Clock::time_point limit);
@@ -64,13 +65,18 @@ class Event : public Parking<uint64_t>, public std::enable_shared_from_this<Even
  private:
   /// The capture that the latest record belongs to, while it goes on. With the lock.
   std::shared_ptr<CapturedGraph> capturing() const;
+  /// With the lock.
+  bool is_done(uint64_t generation) const;
 
   const uint32_t flags_;
   const std::shared_ptr<SharedEvent> shared_;
   std::condition_variable done_;
-  uint64_t recorded_ = 0;   ///< generations put on streams
-  uint64_t completed_ = 0;  ///< the latest generation that was reached
-  uint64_t reset_ = 0;      ///< the generation that a reset has undone
+  uint64_t recorded_ = 0;  ///< generations put on streams
+  uint64_t done_to_ = 0;   ///< this generation and all before it are done
+  /// Those that are done before an earlier one, which was put on another stream: who waits for that one still waits.
+  std::vector<uint64_t> done_early_;
+  uint64_t latest_done_ = 0;
+  uint64_t reset_ = 0;  ///< the generation that a reset has undone
   uint64_t time_ = 0;
   uint64_t waits_ = 0;
   std::optional<Error> failure_;

@@ -18,7 +18,6 @@
 namespace updraft {
 namespace {
 
-constexpr size_t kBytes = 4096;
 constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
 
 struct Name {
@@ -131,8 +130,9 @@ void SharedEvent::record(Stream& stream) {
 void SharedEvent::wait(Stream& stream, std::chrono::nanoseconds limit) {
   refuse_capture(stream);
   const uint64_t generation = page_->recorded.load();
-  if (page_->completed.load() >= generation) return;
-  wait_for_value(stream, {&page_->completed, generation, ValueTest::GreaterOrEqual, shared_from_this()}, limit);
+  auto& done = page_->done(generation);
+  if (done.load() >= generation) return;
+  wait_for_value(stream, {&done, generation, ValueTest::GreaterOrEqual, shared_from_this()}, limit);
 }
 
 void SharedEvent::reset(Stream& stream) {
@@ -140,13 +140,16 @@ void SharedEvent::reset(Stream& stream) {
   complete(page_->recorded.load());
 }
 
-bool SharedEvent::query() const { return page_->completed.load() >= page_->recorded.load(); }
+bool SharedEvent::query() const {
+  const uint64_t generation = page_->recorded.load();
+  return page_->done(generation).load() >= generation;
+}
 
 void SharedEvent::synchronize(int32_t timeout_ms) const {
   const uint64_t target = page_->recorded.load();
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   auto pause = kShortest;
-  while (page_->completed.load() < target) {
+  while (page_->done(target).load() < target) {
     if (timeout_ms >= 0 && std::chrono::steady_clock::now() >= end)
       throw Error(code::kRtWaitTimeout, "the event was not reached within {} ms", timeout_ms);
     std::this_thread::sleep_for(pause);
@@ -155,8 +158,9 @@ void SharedEvent::synchronize(int32_t timeout_ms) const {
 }
 
 void SharedEvent::complete(uint64_t generation) {
-  uint64_t now = page_->completed.load();
-  while (now < generation && !page_->completed.compare_exchange_weak(now, generation)) {}
+  auto& done = page_->done(generation);
+  uint64_t now = done.load();
+  while (now < generation && !done.compare_exchange_weak(now, generation)) {}
   values_changed();
 }
 

@@ -1,4 +1,4 @@
-// Events that several processes record and wait for (aclrtIpcGetEventHandle): two counters in a page that they share.
+// Events that several processes record and wait for (aclrtIpcGetEventHandle): counters in a page that they share.
 #pragma once
 #include <array>
 #include <atomic>
@@ -38,14 +38,20 @@ class SharedEvent : public std::enable_shared_from_this<SharedEvent> {
   void complete(uint64_t generation);
 
  private:
+  /// Records are counted apart, because one may be done before an earlier one on another stream. A place is used again
+  /// so many records later.
+  static constexpr size_t kPlaces = 500;
   struct Page {
     uint64_t magic;
-    std::atomic<uint64_t> recorded;   ///< generations put on streams
-    std::atomic<uint64_t> completed;  ///< the latest that was reached
+    std::atomic<uint64_t> recorded;         ///< generations put on streams
+    std::atomic<uint64_t> places[kPlaces];  ///< at generation % kPlaces: the latest of these that is done
+    std::atomic<uint64_t>& done(uint64_t generation) { return places[generation % kPlaces]; }
   };
+  static constexpr size_t kBytes = 4096;
+  static_assert(sizeof(Page) <= kBytes);
   SharedEvent(int file, Page* page) : file_(file), page_(page) {}
   static std::shared_ptr<SharedEvent> map(int file);
-  static constexpr uint64_t kMagic = 0x31746e6576457055;
+  static constexpr uint64_t kMagic = 0x32746e6576457055;
 
   const int file_;
   Page* const page_;

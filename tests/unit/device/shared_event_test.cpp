@@ -59,6 +59,23 @@ TEST_F(SharedEvents, ARecordIsSeenThroughTheOtherHandle) {
   EXPECT_EQ(status(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
 }
 
+TEST_F(SharedEvents, AWaitIsForTheRecordOfItsTimeWhateverIsRecordedLater) {
+  aclrtStream c = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&c), 0);
+  ASSERT_EQ(aclrtLaunchHostFunc(a, wait_for_flag, &go), 0);
+  ASSERT_EQ(aclrtRecordEvent(event, a), 0);
+  ASSERT_EQ(aclrtStreamWaitEvent(b, other), 0);
+  ASSERT_EQ(aclrtLaunchHostFunc(b, set_flag, &reached), 0);
+  ASSERT_EQ(aclrtRecordEvent(event, c), 0);
+  ASSERT_EQ(aclrtSynchronizeEvent(other), 0);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(reached);
+  go = true;
+  EXPECT_EQ(aclrtSynchronizeStream(b), 0);
+  EXPECT_TRUE(reached);
+  EXPECT_EQ(aclrtDestroyStream(c), 0);
+}
+
 TEST_F(SharedEvents, AWaitOutlivesTheEvent) {
   ASSERT_EQ(aclrtLaunchHostFunc(a, wait_for_flag, &go), 0);
   ASSERT_EQ(aclrtRecordEvent(event, a), 0);

@@ -429,6 +429,30 @@ TEST_F(Waits, StreamsAndEventsAreDestroyedWhileOthersWait) {
   }
 }
 
+// torch_npu's process group records one event for all of its collectives, on whichever stream they come from.
+TEST_F(Waits, AWaitIsForTheRecordOfItsTimeWhateverIsRecordedLater) {
+  std::atomic<int> passed{0};
+  aclrtStream c = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&c), 0);
+  record_late(a);
+  ASSERT_EQ(aclrtStreamWaitEvent(b, event), 0);
+  ASSERT_EQ(aclrtLaunchHostFunc(b, count, &passed), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(aclrtRecordEvent(event, c), 0);
+  ASSERT_EQ(aclrtSynchronizeEvent(event), 0);  // the latest record, whose stream has nothing else to do
+  aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  EXPECT_EQ(aclrtQueryEventStatus(event, &status), 0);
+  EXPECT_EQ(status, ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(passed, 0);
+  go = true;
+  EXPECT_EQ(aclrtSynchronizeStream(b), 0);
+  EXPECT_EQ(passed, 1);
+  ASSERT_EQ(aclrtRecordEvent(event, a), 0);  // and then they are in order again
+  ASSERT_EQ(aclrtStreamWaitEvent(b, event), 0);
+  EXPECT_EQ(aclrtSynchronizeStream(b), 0);
+  EXPECT_EQ(aclrtDestroyStream(c), 0);
+}
+
 // torch_npu's thread of one device destroys an event right after its record, before the thread of another device has
 // made its call to wait for it.
 TEST_F(Waits, ForAnEventDestroyedJustNowWaitsForItsRecord) {
