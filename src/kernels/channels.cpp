@@ -8,6 +8,7 @@
 #include "kernels/rows/activation.h"
 #include "kernels/rows/arithmetic.h"
 #include "kernels/table.h"
+#include "tensor/real_types.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
@@ -15,8 +16,6 @@ namespace {
 
 constexpr int64_t kChunk = 1 << 16;  // elements of a channel in one piece of work when there are few channels
 constexpr int64_t kGrain = 1 << 14;
-
-Compute compute_for(const TensorView& v) { return v.dtype == DType::Double ? Compute::F64 : Compute::F32; }
 
 // N operands of one shape, channel by channel: each channel is a strided set of segments.
 template <int N>
@@ -216,7 +215,7 @@ constexpr int64_t kTailBlock = 1 << 14;  // elements
 
 void forward_rows(const TensorView& x, const TensorView* out, bool stats,
                   FunctionRef<void(int64_t, const double*, double&, double&)> finish, const ChannelTail& tail) {
-  const Compute compute = compute_for(x);
+  const Compute compute = real_compute(x.dtype);
   const int c = static_cast<int>(compute);
   const Rows in(x, compute);
   const KernelTable& table = kernels();
@@ -279,7 +278,7 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
 
 void backward_rows(const TensorView& dy, const TensorView& x, const double* mean, const TensorView* dx, bool need_sums,
                    FunctionRef<void(int64_t, const double*, double*)> finish) {
-  const Compute compute = compute_for(x);
+  const Compute compute = real_compute(x.dtype);
   const int c = static_cast<int>(compute);
   const Rows in(x, compute), grad(dy, compute);
   const KernelTable& table = kernels();
@@ -350,7 +349,7 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
   ScratchScope scratch;
   const TensorView from = settle(x, scratch);
   const TensorView* views[] = {&from, out ? out : &from};
-  const Channels<2> ch(views, compute_for(x));
+  const Channels<2> ch(views, real_compute(x.dtype));
   const int c = ch.c;
   auto measure = [&](int64_t channel, int64_t begin, int64_t end, char* buffer, double* state) {
     if (ch.direct) {
@@ -384,7 +383,7 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
   ScratchScope scratch;
   const TensorView from = settle(x, scratch), grad = settle(dy, scratch);
   const TensorView* views[] = {&from, &grad, dx ? dx : &from};
-  const Channels<3> ch(views, compute_for(x));
+  const Channels<3> ch(views, real_compute(x.dtype));
   const int c = ch.c;
   auto measure = [&](int64_t channel, int64_t begin, int64_t end, char* buffer, double* sums) {
     const double m = mean[channel];

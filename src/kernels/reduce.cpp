@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/short_rows.h"
 #include "kernels/table.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 
@@ -459,7 +460,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
 void reduce_moments(const TensorView& in, DimMask mask, const TensorView* mean, const TensorView* m2,
                     FunctionRef<void(double*, double*, int64_t)> finish) {
   const KernelTable& table = kernels();
-  const Compute compute = in.dtype == DType::Double ? Compute::F64 : Compute::F32;
+  const Compute compute = real_compute(in.dtype);
   const int c = static_cast<int>(compute);
   // Deviations are taken from each output's first element: of the data's size, so nothing cancels.
   TensorView first = in;

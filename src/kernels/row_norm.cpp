@@ -7,6 +7,7 @@
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -168,7 +169,7 @@ void row_norm(const RowNorm& p) {
     return;
   }
   const KernelTable& table = kernels();
-  const Compute compute = p.x.dtype == DType::Double ? Compute::F64 : Compute::F32;
+  const Compute compute = real_compute(p.x.dtype);
   const int c = static_cast<int>(compute);
   const int64_t n = p.cols;
   const size_t bytes = (static_cast<size_t>(n) * size_of(compute) + 63) / 64 * 64;
@@ -214,7 +215,7 @@ void row_norm(const RowNorm& p) {
 
 void row_norm_backward(const RowNormBackward& p) {
   const KernelTable& table = kernels();
-  const Compute compute = p.x.dtype == DType::Double ? Compute::F64 : Compute::F32;
+  const Compute compute = real_compute(p.x.dtype);
   const int c = static_cast<int>(compute);
   const int64_t n = p.cols, width = static_cast<int64_t>(size_of(compute));
   const size_t bytes = (static_cast<size_t>(n) * size_of(compute) + 63) / 64 * 64;

@@ -1,17 +1,12 @@
 // The loops of batch, layer, group and root-mean-square normalisation.
 #include <algorithm>
 
+#include "kernels/simd/by_compute.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
-
-template <class F>
-void by_type(int compute, F&& f) {
-  if (static_cast<Compute>(compute) == Compute::F32) f.template operator()<float>();
-  else f.template operator()<double>();
-}
 
 constexpr int64_t kBlock = 4096;  // stays in L1 between two looks at it
 
@@ -161,13 +156,13 @@ void row_backward(bool rms, const T* dy, const T* x, int64_t n, T mean, T rstd, 
 }  // namespace
 
 void norm_stats(int compute, const void* x, int64_t n, double* state) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     for (int64_t i = 0; i < n; i += kBlock) stats_block(static_cast<const T*>(x) + i, std::min(kBlock, n - i), state);
   });
 }
 
 void norm_scale_shift(int compute, const void* x, int64_t n, double scale, double shift, void* y) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     const T* from = static_cast<const T*>(x);
     T* to = static_cast<T*>(y);
     const T a = static_cast<T>(scale), b = static_cast<T>(shift);
@@ -177,13 +172,13 @@ void norm_scale_shift(int compute, const void* x, int64_t n, double scale, doubl
 }
 
 void norm_grad_sums(int compute, const void* dy, const void* x, int64_t n, double mean, double* sums) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     grad_sums(static_cast<const T*>(dy), static_cast<const T*>(x), n, static_cast<T>(mean), sums);
   });
 }
 
 void norm_grad_apply(int compute, const void* dy, const void* x, int64_t n, double a, double b, double c, void* dx) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     const T *g = static_cast<const T*>(dy), *v = static_cast<const T*>(x);
     T* to = static_cast<T*>(dx);
     const T s = static_cast<T>(a), t = static_cast<T>(b), u = static_cast<T>(c);
@@ -194,7 +189,7 @@ void norm_grad_apply(int compute, const void* dy, const void* x, int64_t n, doub
 
 void norm_row(int compute, const void* x, int64_t n, double mean, double rstd, const void* gamma, const void* beta,
               void* y) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     affine_row(static_cast<const T*>(x), n, static_cast<T>(mean), static_cast<T>(rstd), static_cast<const T*>(gamma),
                static_cast<const T*>(beta), static_cast<T*>(y));
   });
@@ -202,7 +197,7 @@ void norm_row(int compute, const void* x, int64_t n, double mean, double rstd, c
 
 void norm_row_backward(int compute, bool rms, const void* dy, const void* x, int64_t n, double mean, double rstd,
                        const void* gamma, void* dx, void* dgamma, void* dbeta) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     row_backward(rms, static_cast<const T*>(dy), static_cast<const T*>(x), n, static_cast<T>(mean),
                  static_cast<T>(rstd), static_cast<const T*>(gamma), static_cast<T*>(dx), static_cast<T*>(dgamma),
                  static_cast<T*>(dbeta));
@@ -211,7 +206,7 @@ void norm_row_backward(int compute, bool rms, const void* dy, const void* x, int
 
 void norm_cols_apply(int compute, const void* x, int64_t rows, int64_t cols, const void* scale, const void* shift,
                      void* y) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     const T *a = static_cast<const T*>(scale), *b = static_cast<const T*>(shift);
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = static_cast<const T*>(x) + r * cols;
@@ -224,7 +219,7 @@ void norm_cols_apply(int compute, const void* x, int64_t rows, int64_t cols, con
 
 void norm_cols_grad_sums(int compute, const void* dy, const void* x, int64_t rows, int64_t cols, const void* mean,
                          double* sum, double* product) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     const T* m = static_cast<const T*>(mean);
     for (int64_t r = 0; r < rows; ++r) {
       const T *g = static_cast<const T*>(dy) + r * cols, *v = static_cast<const T*>(x) + r * cols;
@@ -239,7 +234,7 @@ void norm_cols_grad_sums(int compute, const void* dy, const void* x, int64_t row
 
 void norm_cols_grad_apply(int compute, const void* dy, const void* x, int64_t rows, int64_t cols, const void* a,
                           const void* b, const void* c, void* dx) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     const T *s = static_cast<const T*>(a), *t = static_cast<const T*>(b), *u = static_cast<const T*>(c);
     for (int64_t r = 0; r < rows; ++r) {
       const T *g = static_cast<const T*>(dy) + r * cols, *v = static_cast<const T*>(x) + r * cols;

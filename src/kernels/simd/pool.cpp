@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/simd/by_compute.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -222,31 +223,12 @@ void adaptive_backward_plane(const PoolShape& s, const T* grad, T* to) {
 
 }  // namespace
 
-#define UPDRAFT_BY_COMPUTE(c, call) \
-  switch (c) {                      \
-    case Compute::F32: {            \
-      using T = float;              \
-      call;                         \
-      break;                        \
-    }                               \
-    case Compute::F64: {            \
-      using T = double;             \
-      call;                         \
-      break;                        \
-    }                               \
-    default: {                      \
-      using T = int64_t;            \
-      call;                         \
-      break;                        \
-    }                               \
-  }
-
 void max_pool(const PoolShape& s, Compute c, const void* in, void* out, int32_t* where) {
-  UPDRAFT_BY_COMPUTE(c, max_pool_plane(s, static_cast<const T*>(in), static_cast<T*>(out), where))
+  by_ordered(c, [&]<class T>() { max_pool_plane(s, static_cast<const T*>(in), static_cast<T*>(out), where); });
 }
 void max_pool_scatter(const PoolShape& s, Compute c, const void* grad, const void* where, int size, void* grad_in) {
   auto run = [&]<class W>(const W* w) {
-    UPDRAFT_BY_COMPUTE(c, scatter_plane(s, static_cast<const T*>(grad), w, static_cast<T*>(grad_in)))
+    by_ordered(c, [&]<class T>() { scatter_plane(s, static_cast<const T*>(grad), w, static_cast<T*>(grad_in)); });
   };
   if (size == 1) run(static_cast<const uint8_t*>(where));
   else if (size == 2) run(static_cast<const uint16_t*>(where));
@@ -260,16 +242,16 @@ void narrow_positions(void* to, int size, const int32_t* from, int64_t n) {
   else std::copy_n(from, n, static_cast<int32_t*>(to));
 }
 void avg_pool(const PoolShape& s, Compute c, const void* in, void* out) {
-  UPDRAFT_BY_COMPUTE(c, avg_pool_plane(s, static_cast<const T*>(in), static_cast<T*>(out)))
+  by_ordered(c, [&]<class T>() { avg_pool_plane(s, static_cast<const T*>(in), static_cast<T*>(out)); });
 }
 void avg_pool_backward(const PoolShape& s, Compute c, const void* grad, void* grad_in) {
-  UPDRAFT_BY_COMPUTE(c, avg_pool_backward_plane(s, static_cast<const T*>(grad), static_cast<T*>(grad_in)))
+  by_ordered(c, [&]<class T>() { avg_pool_backward_plane(s, static_cast<const T*>(grad), static_cast<T*>(grad_in)); });
 }
 void adaptive_avg_pool(const PoolShape& s, Compute c, const void* in, void* out) {
-  UPDRAFT_BY_COMPUTE(c, adaptive_plane(s, static_cast<const T*>(in), static_cast<T*>(out)))
+  by_ordered(c, [&]<class T>() { adaptive_plane(s, static_cast<const T*>(in), static_cast<T*>(out)); });
 }
 void adaptive_avg_pool_backward(const PoolShape& s, Compute c, const void* grad, void* grad_in) {
-  UPDRAFT_BY_COMPUTE(c, adaptive_backward_plane(s, static_cast<const T*>(grad), static_cast<T*>(grad_in)))
+  by_ordered(c, [&]<class T>() { adaptive_backward_plane(s, static_cast<const T*>(grad), static_cast<T*>(grad_in)); });
 }
 
 }  // namespace updraft::UPDRAFT_ISA

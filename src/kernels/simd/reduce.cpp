@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/reduce.h"
+#include "kernels/simd/by_compute.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/summed.h"
 #include "kernels/simd/widen.h"
@@ -429,16 +430,16 @@ void sum_cols(int map, DType type, const void* x, int64_t stride, int64_t rows, 
 }
 
 void moments_row(int compute, const void* x, int64_t n, const void* pivot, double* sum, double* square) {
-  if (static_cast<Compute>(compute) == Compute::F32)
-    moments(static_cast<const float*>(x), n, static_cast<double>(*static_cast<const float*>(pivot)), sum, square);
-  else moments(static_cast<const double*>(x), n, *static_cast<const double*>(pivot), sum, square);
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
+    moments(static_cast<const T*>(x), n, static_cast<double>(*static_cast<const T*>(pivot)), sum, square);
+  });
 }
 
 void moments_cols(int compute, const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, double* sum,
                   double* square) {
-  if (static_cast<Compute>(compute) == Compute::F32)
-    moments_columns(static_cast<const float*>(x), stride, rows, n, static_cast<const float*>(pivot), sum, square);
-  else moments_columns(static_cast<const double*>(x), stride, rows, n, static_cast<const double*>(pivot), sum, square);
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
+    moments_columns(static_cast<const T*>(x), stride, rows, n, static_cast<const T*>(pivot), sum, square);
+  });
 }
 
 void arg_row(int compute, bool largest, const void* x, int64_t n, int64_t first, void* best, int64_t* index) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/simd/by_compute.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -97,22 +98,10 @@ void backward(const Taps* t, const T* grad, T* to) {
 }  // namespace
 
 void resample(const Taps* t, Compute c, const void* in, void* out) {
-  switch (c) {
-    case Compute::F32: return forward(t, static_cast<const float*>(in), static_cast<float*>(out));
-    case Compute::F64: return forward(t, static_cast<const double*>(in), static_cast<double*>(out));
-    case Compute::I64: return forward(t, static_cast<const int64_t*>(in), static_cast<int64_t*>(out));
-    case Compute::C64: return forward(t, static_cast<const complex64*>(in), static_cast<complex64*>(out));
-    default: return forward(t, static_cast<const complex128*>(in), static_cast<complex128*>(out));
-  }
+  by_any(c, [&]<class T>() { forward(t, static_cast<const T*>(in), static_cast<T*>(out)); });
 }
 void resample_backward(const Taps* t, Compute c, const void* in, void* out) {
-  switch (c) {
-    case Compute::F32: return backward(t, static_cast<const float*>(in), static_cast<float*>(out));
-    case Compute::F64: return backward(t, static_cast<const double*>(in), static_cast<double*>(out));
-    case Compute::I64: return backward(t, static_cast<const int64_t*>(in), static_cast<int64_t*>(out));
-    case Compute::C64: return backward(t, static_cast<const complex64*>(in), static_cast<complex64*>(out));
-    default: return backward(t, static_cast<const complex128*>(in), static_cast<complex128*>(out));
-  }
+  by_any(c, [&]<class T>() { backward(t, static_cast<const T*>(in), static_cast<T*>(out)); });
 }
 
 }  // namespace updraft::UPDRAFT_ISA

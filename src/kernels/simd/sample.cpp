@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/simd/by_compute.h"
 #include "kernels/simd/vector.h"
 #include "kernels/table.h"
 
@@ -240,8 +241,7 @@ void with_types(const Sampling& s, Compute c, F&& f) {
     if (s.wide()) f.template operator()<T, int64_t>();
     else f.template operator()<T, int32_t>();
   };
-  if (c == Compute::F64) indexed.template operator()<double>();
-  else indexed.template operator()<float>();
+  by_real(c, indexed);
 }
 
 }  // namespace

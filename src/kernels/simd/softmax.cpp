@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/simd/by_compute.h"
 #include "kernels/simd/exp.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/widen.h"
@@ -12,12 +13,6 @@ namespace updraft::UPDRAFT_ISA {
 namespace {
 
 constexpr int64_t kBlock = 1024;
-
-template <class F>
-void by_type(int compute, F&& f) {
-  if (static_cast<Compute>(compute) == Compute::F32) f.template operator()<float>();
-  else f.template operator()<double>();
-}
 
 // Rows of floats. Sums of a block are made in float by two vectors of lanes, those of blocks in double. What is missing
 // to a vector at the end is the row's own last vector or, of a row shorter than one, made up of -inf.
@@ -283,13 +278,14 @@ void backward_tile(bool log, T* dy, const T* y, int64_t rows, int64_t cols) {
 }  // namespace
 
 void softmax_row(int compute, bool log, const void* x, int64_t n, void* y) {
-  by_type(compute, [&]<class T>() { forward_row(log, static_cast<const T*>(x), n, static_cast<T*>(y)); });
+  by_real(static_cast<Compute>(compute),
+          [&]<class T>() { forward_row(log, static_cast<const T*>(x), n, static_cast<T*>(y)); });
 }
 void softmax_tile(int compute, bool log, void* tile, int64_t rows, int64_t cols) {
-  by_type(compute, [&]<class T>() { forward_tile(log, static_cast<T*>(tile), rows, cols); });
+  by_real(static_cast<Compute>(compute), [&]<class T>() { forward_tile(log, static_cast<T*>(tile), rows, cols); });
 }
 void softmax_backward_row(int compute, bool log, const void* dy, const void* y, int64_t n, void* dx) {
-  by_type(compute, [&]<class T>() {
+  by_real(static_cast<Compute>(compute), [&]<class T>() {
     backward_row(log, static_cast<const T*>(dy), static_cast<const T*>(y), n, static_cast<T*>(dx));
   });
 }
@@ -301,7 +297,8 @@ void softmax_backward_half_row(bool bf16, const void* dy, const void* y, int64_t
   else row(static_cast<Half*>(nullptr));
 }
 void softmax_backward_tile(int compute, bool log, void* dy, const void* y, int64_t rows, int64_t cols) {
-  by_type(compute, [&]<class T>() { backward_tile(log, static_cast<T*>(dy), static_cast<const T*>(y), rows, cols); });
+  by_real(static_cast<Compute>(compute),
+          [&]<class T>() { backward_tile(log, static_cast<T*>(dy), static_cast<const T*>(y), rows, cols); });
 }
 
 }  // namespace updraft::UPDRAFT_ISA

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "kernels/blocks.h"
 #include "ops/foreach/list.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -105,7 +106,7 @@ ACLNN(aclnnAllFinite, (In, gradient), (InOut, overflow)) {
   op.work(gradient->numel());
   op.launch([from = *gradient, found = *overflow] {
     std::atomic<bool> bad{false};
-    const Compute compute = from.dtype == DType::Double ? Compute::F64 : Compute::F32;
+    const Compute compute = real_compute(from.dtype);
     parallel_for(from.numel(), 16 * kBlockElements, [&](int64_t begin, int64_t end) {
       const BlockReader reader(from, compute);
       BlockBuffer buffer;

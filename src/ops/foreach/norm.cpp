@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/foreach/list.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -22,7 +23,7 @@ struct Norm {
     const KernelTable& table = kernels();
     const int kind = order == 0 ? 0 : order == 1 ? 1 : order == 2 ? 2 : 3;
     const bool special = order == 0 || order == 1 || order == 2 || std::isinf(order);
-    const Compute compute = t == DType::Double ? Compute::F64 : Compute::F32;
+    const Compute compute = real_compute(t);
     alignas(64) char buffer[kListBlock * 8];
     if (t != storage_of(compute)) {
       table.load[static_cast<int>(t)][static_cast<int>(compute)](buffer, data, 1, n);

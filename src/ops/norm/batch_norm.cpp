@@ -4,6 +4,7 @@
 #include "kernels/channels.h"
 #include "ops/norm/vectors.h"
 #include "ops/op.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -15,8 +16,6 @@ void require_channels(const Op& op, const char* name, const TensorView& v, int64
 }
 
 /// Statistics of half-precision inputs are FLOAT.
-DType stats_type(const TensorView& input) { return input.dtype == DType::Double ? DType::Double : DType::Float; }
-
 /// Inference: a value for each channel, in the outputs that are there.
 template <class... Outs>
 void suggest_channels(const Op& op, int64_t channels, DType type, const Outs&... outs) {
@@ -62,7 +61,7 @@ ACLNN(aclnnBatchNorm, (In, input), (OptIn, weight), (OptIn, bias), (OptInOut, ru
       (Bool, training), (Double, momentum), (Double, eps), (Out, output), (OptOut, saveMean), (OptOut, saveInvstd)) {
   const int64_t C = channels_of(op, *input);
   op.result_like("output", *output, *input, input->dtype);
-  suggest_channels(op, C, stats_type(*input), saveMean, saveInvstd);
+  suggest_channels(op, C, wide_type(input->dtype), saveMean, saveInvstd);
   const TensorView w = view_or_none(weight), b = view_or_none(bias), rm = view_or_none(runningMean),
                    rv = view_or_none(runningVar), sm = view_or_none(saveMean), si = view_or_none(saveInvstd);
   require_channels(op, "weight", w, C);
@@ -106,7 +105,7 @@ ACLNN(aclnnBatchNormBackward, (In, gradOut), (In, input), (OptIn, weight), (OptI
   const int64_t C = channels_of(op, *input);
   op.require(outputMask.size() == 3, "outputMask has {} values, want 3", outputMask.size());
   if (gradInput) op.suggest_like(*gradInput, *input, input->dtype);
-  suggest_channels(op, C, weight ? weight->dtype : stats_type(*input), gradWeight, gradBias);
+  suggest_channels(op, C, weight ? weight->dtype : wide_type(input->dtype), gradWeight, gradBias);
   const TensorView w = view_or_none(weight), rm = view_or_none(runningMean), rv = view_or_none(runningVar),
                    sm = view_or_none(saveMean), si = view_or_none(saveInvstd);
   const TensorView dx = outputMask[0] ? view_or_none(gradInput) : TensorView();
@@ -144,7 +143,7 @@ ABOUT(aclnnBatchNormStats, Vector, "Mean and 1 / sqrt(variance + eps) of each ch
       "各通道的均值与 1 / sqrt(方差 + eps)")
 ACLNN(aclnnBatchNormStats, (In, input), (Double, eps), (Out, mean), (Out, invstd)) {
   const int64_t C = channels_of(op, *input);
-  suggest_channels(op, C, stats_type(*input), mean, invstd);
+  suggest_channels(op, C, wide_type(input->dtype), mean, invstd);
   require_channels(op, "mean", *mean, C);
   require_channels(op, "invstd", *invstd, C);
   op.work(input->numel() * 4);
@@ -162,7 +161,7 @@ ACLNN(aclnnBatchNormStats, (In, input), (Double, eps), (Out, mean), (Out, invstd
 ABOUT(aclnnBatchNormReduce, Vector, "Sum and sum of squares of each channel", "各通道的和与平方和")
 ACLNN(aclnnBatchNormReduce, (In, x), (Out, sum), (Out, squareSum)) {
   const int64_t C = channels_of(op, *x);
-  suggest_channels(op, C, stats_type(*x), sum, squareSum);
+  suggest_channels(op, C, wide_type(x->dtype), sum, squareSum);
   require_channels(op, "sum", *sum, C);
   require_channels(op, "squareSum", *squareSum, C);
   op.work(x->numel() * 4);
@@ -209,8 +208,8 @@ ACLNN(aclnnBatchNormReduceBackward, (In, gradOut), (In, input), (In, mean), (In,
       (Bool, inputG), (Bool, weightG), (Bool, biasG), (OptOut, sumDy), (OptOut, sumDyXmu), (OptOut, gradWeight),
       (OptOut, gradBias)) {
   const int64_t C = channels_of(op, *input);
-  suggest_channels(op, C, stats_type(*input), sumDy, sumDyXmu);
-  suggest_channels(op, C, weight ? weight->dtype : stats_type(*input), gradWeight, gradBias);
+  suggest_channels(op, C, wide_type(input->dtype), sumDy, sumDyXmu);
+  suggest_channels(op, C, weight ? weight->dtype : wide_type(input->dtype), gradWeight, gradBias);
   require_channels(op, "mean", *mean, C);
   require_channels(op, "invstd", *invstd, C);
   const TensorView s = inputG ? view_or_none(sumDy) : TensorView(), t = inputG ? view_or_none(sumDyXmu) : TensorView();
@@ -272,7 +271,7 @@ ACLNN(aclnnBatchNormGatherStatsWithCounts, (In, input), (In, mean), (In, invstd)
   const int64_t C = channels_of(op, *input);
   op.require(C > 0 && mean->numel() % C == 0 && invstd->numel() == mean->numel(),
              "mean is {} and invstd {}, want one row of {} channels a worker", describe(*mean), describe(*invstd), C);
-  suggest_channels(op, C, stats_type(*input), meanAll, invstdAll);
+  suggest_channels(op, C, wide_type(input->dtype), meanAll, invstdAll);
   const int64_t workers = mean->numel() / C;
   op.require(counts->numel() == workers, "counts is {}, want {} values", describe(*counts), workers);
   const TensorView rm = view_or_none(runningMean), rv = view_or_none(runningVar);
@@ -308,8 +307,8 @@ ABOUT(aclnnSyncBatchNormGatherStats, Vector,
       "由各卡的和与平方和计算全局均值与 invstd，并更新滑动统计量")
 ACLNN(aclnnSyncBatchNormGatherStats, (In, totalSum), (In, totalSquareSum), (In, sampleCount), (OptInOut, mean),
       (OptInOut, variance), (Float, momentum), (Float, eps), (Out, batchMean), (Out, batchInvstd)) {
-  suggest_channels(op, totalSum->rank > 0 ? totalSum->dims[totalSum->rank - 1] : 0, stats_type(*totalSum), batchMean,
-                   batchInvstd);
+  suggest_channels(op, totalSum->rank > 0 ? totalSum->dims[totalSum->rank - 1] : 0, wide_type(totalSum->dtype),
+                   batchMean, batchInvstd);
   const int64_t C = batchMean->numel();
   op.require(C > 0 && totalSum->numel() % C == 0 && totalSquareSum->numel() == totalSum->numel(),
              "totalSum is {} and totalSquareSum {}, want rows of {} channels", describe(*totalSum),

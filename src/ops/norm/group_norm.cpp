@@ -9,6 +9,7 @@
 #include "kernels/table.h"
 #include "ops/norm/vectors.h"
 #include "ops/op.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -69,8 +70,6 @@ struct Groups {
   }
 };
 
-Compute compute_for(const TensorView& v) { return v.dtype == DType::Double ? Compute::F64 : Compute::F32; }
-
 Shape shape_of(const Op& op, const TensorView& x, int64_t n, int64_t channels, int64_t area, int64_t groups) {
   op.require(is_floating(x.dtype), "input is {}, want floating point", describe(x));
   op.require(groups > 0 && channels % groups == 0, "{} channels cannot be divided into {} groups", channels, groups);
@@ -96,7 +95,7 @@ void suggest_channels(const Op& op, const Shape& s, DType type, const OptOut& ga
 // swish < 0: none.
 void forward(const Shape& s, const TensorView& input, const TensorView& weight, const TensorView& bias, double eps,
              bool activate, double swish, const TensorView& output, const TensorView& mean, const TensorView& rstd) {
-  const Compute compute = compute_for(input);
+  const Compute compute = real_compute(input.dtype);
   const int c = static_cast<int>(compute);
   const KernelTable& table = kernels();
   const std::vector<double> gamma = read_vector(weight, s.channels, 1), beta = read_vector(bias, s.channels, 0);
@@ -146,7 +145,7 @@ struct Gradients {
 void backward(const Shape& s, const TensorView& grad, const TensorView& input, const TensorView& mean,
               const TensorView& rstd, const TensorView& weight, const TensorView& bias, bool activate, double swish,
               const Gradients& to) {
-  const Compute compute = compute_for(input);
+  const Compute compute = real_compute(input.dtype);
   const int c = static_cast<int>(compute);
   const KernelTable& table = kernels();
   const std::vector<double> gamma = read_vector(weight, s.channels, 1), beta = read_vector(bias, s.channels, 0);

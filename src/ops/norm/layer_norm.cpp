@@ -2,6 +2,7 @@
 #include "kernels/row_norm.h"
 #include "ops/norm/vectors.h"
 #include "ops/op.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -29,7 +30,7 @@ void suggest_stats(const Op& op, const TensorView& x, int rank, std::initializer
   TensorView rows = x;
   std::fill_n(rows.dims + x.rank - rank, rank, int64_t{1});
   for (const OptOut& out : outs)
-    if (out) op.suggest_like(*out, rows, x.dtype == DType::Double ? DType::Double : DType::Float);
+    if (out) op.suggest_like(*out, rows, wide_type(x.dtype));
 }
 
 void require_size(const Op& op, const char* name, const TensorView& v, int64_t n) {

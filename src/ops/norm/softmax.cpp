@@ -7,6 +7,7 @@
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
 #include "ops/op.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -132,10 +133,6 @@ void run(const TensorView (&views)[N], int dim, Compute compute, int64_t turn_be
   });
 }
 
-Compute compute_for(const TensorView& a, const TensorView& b) {
-  return a.dtype == DType::Double || b.dtype == DType::Double ? Compute::F64 : Compute::F32;
-}
-
 void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const TensorView& out) {
   op.result_like("out", out, self, is_floating(self.dtype) ? self.dtype : DType::Float);
   op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
@@ -143,7 +140,7 @@ void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const T
   if (out.empty()) return;
   op.work(self.numel() * 12);
   op.launch([=] {
-    const Compute compute = compute_for(self, out);
+    const Compute compute = real_compute(self.dtype, out.dtype);
     const int c = static_cast<int>(compute);
     const int64_t n = self.size(d);
     const KernelTable& table = kernels();
@@ -162,7 +159,7 @@ void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& o
   if (out.empty()) return;
   op.work(grad.numel() * 8);
   op.launch([=] {
-    const Compute compute = compute_for(grad, output);
+    const Compute compute = real_compute(grad.dtype, output.dtype);
     const int c = static_cast<int>(compute);
     const int64_t n = grad.size(d);
     const KernelTable& table = kernels();

@@ -3,6 +3,7 @@
 #include "kernels/blocks.h"
 #include "kernels/random.h"
 #include "ops/op.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 
@@ -27,8 +28,7 @@ void fill_random(const TensorView& to, RandomKind kind, Compute compute, const R
 
 /// Kinds for a type that is computed in double, or in float.
 inline RandomKind for_type(DType t, RandomKind narrow, RandomKind wide) {
-  return compute_of(t) == Compute::F64 ? wide : narrow;
+  return real_compute(t) == Compute::F64 ? wide : narrow;
 }
-inline Compute real_compute(DType t) { return compute_of(t) == Compute::F64 ? Compute::F64 : Compute::F32; }
 
 }  // namespace updraft

@@ -5,6 +5,7 @@
 
 #include "kernels/pipeline.h"
 #include "ops/reduction/reduction.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -71,7 +72,7 @@ ACLNN(aclnnLogSumExp, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
   op.require(is_floating(out->dtype), "out is {}, want floating point", describe(*out));
   const TensorView to = reduction_output(op, "out", *self, mask, keepDim, *out);
   if (to.empty()) return;
-  const Compute compute = self->dtype == DType::Double || out->dtype == DType::Double ? Compute::F64 : Compute::F32;
+  const Compute compute = real_compute(self->dtype, out->dtype);
   op.work(self->numel() * 8);
   op.launch([=, self = *self] {
     const int64_t n = to.numel();

@@ -6,6 +6,7 @@
 #include "kernels/pipeline.h"
 #include "kernels/planes.h"
 #include "ops/op.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -31,8 +32,6 @@ Sampling sampling_of(Op& op, int spatial, const TensorView& in, const TensorView
   }
   return s;
 }
-
-Compute compute_of(const TensorView& v) { return v.dtype == DType::Double ? Compute::F64 : Compute::F32; }
 
 /// The taps of one image after the other.
 class TapsOfImage {
@@ -62,7 +61,7 @@ class TapsOfImage {
 };
 
 void sample(const Sampling& s, const TensorView& in, const TensorView& grid, const TensorView& out) {
-  const Compute c = compute_of(out);
+  const Compute c = real_compute(out.dtype);
   const Planes from(in, s.spatial, c), to(out, s.spatial, c);
   const int64_t channels = in.dims[1];
   TapsOfImage all(s, grid, c, false);
@@ -79,7 +78,7 @@ void sample(const Sampling& s, const TensorView& in, const TensorView& grid, con
 
 void sample_backward(const Sampling& s, const TensorView& grad, const TensorView& in, const TensorView& grid,
                      const TensorView* grad_in, const TensorView* grad_grid) {
-  const Compute c = compute_of(in);
+  const Compute c = real_compute(in.dtype);
   const Planes by(grad, s.spatial, c), from(in, s.spatial, c);
   const int64_t channels = in.dims[1], positions = s.out_size();
   TapsOfImage all(s, grid, c, grad_grid != nullptr);

@@ -5,16 +5,15 @@
 
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
 
-DType wide_of(const TensorView& v) { return v.dtype == DType::Double ? DType::Double : DType::Float; }
-
 /// Zeros that a layer hands to the next, [steps, batch, directions * hidden].
 TensorView between_view(const RnnNetwork& net, void* data) {
   const int64_t dims[] = {net.x.dims[0], net.x.dims[1], net.directions * net.params[1].dims[1]};
-  return TensorView::contiguous(data, wide_of(net.x), dims, 3);
+  return TensorView::contiguous(data, wide_type(net.x.dtype), dims, 3);
 }
 TensorView between(const RnnNetwork& net, ScratchScope& scratch) {
   void* data = scratch.take(between_view(net, nullptr).bytes());

@@ -5,6 +5,7 @@
 
 #include "ops/ir/random/seeds.h"
 #include "ops/ir/shapes.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 
@@ -181,7 +182,7 @@ IR_OP(TruncatedNormal, TruncatedNormal, (In, shape), (Out, y), (Int, seed, 0), (
   op.require(is_floating(y->dtype), "y is {}, want numbers with a fraction", describe(*y));
   if (op.inferring()) return;
   const Seeds s = seeds_of(seed, seed2);
-  const TensorView wide = ir::temporary(op, y->dtype == DType::Double ? DType::Double : DType::Float, dims);
+  const TensorView wide = ir::temporary(op, wide_type(y->dtype), dims);
   call(op, "aclnnInplaceUniform", wide, -kWithin, kWithin, s.seed, s.offset);
   Temp turned(wide.dtype);
   call(op, "aclnnErfinv", wide, turned);

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
+#include "tensor/real_types.h"
 
 namespace updraft {
 namespace {
@@ -116,7 +117,7 @@ IR_OP(AdjustContrast, AdjustContrast, (In, images), (In, contrast_factor), (Out,
              "images is {}, want numbers with a fraction and [..., height, width, channels]", describe(*images));
   op.result_like("y", *y, *images, images->dtype);
   op.require(contrast_factor->numel() == 1, "contrast_factor is {}, want one number", describe(*contrast_factor));
-  const DType wide = images->dtype == DType::Double ? DType::Double : DType::Float;
+  const DType wide = wide_type(images->dtype);
   Temp from(wide), apart(wide), scaled(wide), made(wide);
   call(op, "aclnnCast", images, wide, from);
   const TensorView mean = ir::temporary(op, wide, ir::reduced(*images, {images->rank - 3, images->rank - 2}, true));
