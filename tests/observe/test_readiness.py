@@ -111,6 +111,31 @@ def test_sound_training_has_none(tmp_path):
     assert not set(by_id(data)) - {"device-idle"}, by_id(data)
 
 
+def test_gradients_that_a_fused_optimizer_does_not_see(tmp_path):
+    """The steps by model.zero_grad() repeat the first gradient; those of the optimizer's own, and of zeros in place, do not."""
+    _, data, _ = report(tmp_path, """
+        import torch, torch_npu
+
+        def train(clear):
+            torch.manual_seed(0)
+            net = torch.nn.Linear(4, 1).npu()
+            optimizer = torch_npu.optim.NpuFusedAdamW(net.parameters(), 0.1)
+            for step in range(4):
+                net(torch.full((2, 4), (-1.0) ** step).npu()).sum().backward()
+                optimizer.step()
+                clear(net, optimizer)
+            return net.weight.sum().item()
+
+        own = train(lambda net, optimizer: optimizer.zero_grad())
+        zeros = train(lambda net, optimizer: net.zero_grad(set_to_none=False))
+        assert own == zeros
+        assert train(lambda net, optimizer: net.zero_grad()) < own - 0.3
+    """)
+    finding = by_id(data)["lost-gradients"]
+    assert finding["level"] == "fails" and data["findings"][0]["id"] == "lost-gradients"
+    assert [row[1] for row in finding["rows"]] == ["3"] and "optimizer.step()" in evidence(finding), evidence(finding)
+
+
 def test_what_a_product_refuses(tmp_path):
     _, data, _ = report(tmp_path, """
         import torch, torch_npu

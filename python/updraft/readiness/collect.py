@@ -43,9 +43,10 @@ def _sum(rows, key, numbers):
 
 
 class Record:
-    """What all processes recorded. Rows are dicts as the library writes them (src/observe/readiness/json.cpp)."""
+    """What all processes recorded. Rows are dicts as the library writes them (src/observe/readiness/json.cpp), and of `counted` as
+    inside.py does."""
 
-    def __init__(self, processes, fallbacks):
+    def __init__(self, processes, counted):
         self.processes = processes
         every = defaultdict(list)
         for process in processes:
@@ -66,7 +67,8 @@ class Record:
                 self.missing[name] += count
         self.checks = max((p["loss_scaling"]["checks"] for p in processes), default=0)
         self.overflows = max((p["loss_scaling"]["overflows"] for p in processes), default=0)
-        self.fallbacks = _sum([r for rows in fallbacks for r in rows], lambda r: place(r["where"]), ("count",))
+        self.fallbacks, self.lost_gradients = (_sum([r for c in counted for r in c[name]], lambda r: place(r["where"]), ("count",))
+                                               for name in ("fallbacks", "lost_gradients"))
 
     @staticmethod
     def _signatures(rows):
@@ -97,7 +99,7 @@ class Record:
 
 
 def read(folder):
-    processes, fallbacks = [], []
+    processes, counted = [], []
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         if name.endswith(".json"):
@@ -105,7 +107,7 @@ def read(folder):
                 record = json.load(file)
             if record["operators"] or record["missing"]:
                 processes.append(record)
-        elif name.endswith(".fallbacks"):
+        elif name.endswith(".python"):
             with open(path) as file:
-                fallbacks.append(json.load(file))
-    return Record(processes, fallbacks)
+                counted.append(json.load(file))
+    return Record(processes, counted)

@@ -1,6 +1,6 @@
 """What follows from a record. Each check is a function of it that gives findings or none; CHECKS is the order of the page.
 
-A finding has a level: "fails" (the card refuses it), "slow" (it works and costs time), "note". Its evidence is rows of text: what,
+A finding has a level: "fails" (the card refuses it, or its results are not what was meant), "slow" (it works and costs time), "note". Its evidence is rows of text: what,
 how often, and where in the user's code.
 """
 
@@ -77,6 +77,19 @@ def refused(record):
                         "makes the run stop at each of them.", "转换为列出的类型（float64 用 .float()），或在 CPU 上计算该部分。"
                         "UPDRAFT_FIDELITY=card 会让运行在每处停下。"),
                       (t("operator", "算子"), t("reason", "原因"), t("first at", "首次出现")), rows)
+
+
+def lost_gradients(record):
+    rows = [(somewhere(r), str(r["count"])) for r in sorted(record.lost_gradients, key=lambda r: -r["count"])]
+    if rows:
+        yield Finding("lost-gradients", "fails", t("Gradients that the optimizer does not see", "优化器看不到的梯度"),
+                      t("torch_npu's fused optimizers step by a buffer with the gradients of the first step. model.zero_grad(), which transformers' "
+                        "Trainer calls, lets go of these: the next ones lie elsewhere, and each step takes the old ones again, on a card as here, "
+                        "without an error.", "torch_npu 的融合优化器按一个缓冲区更新，其中是第一步的梯度。model.zero_grad()（transformers 的 Trainer "
+                        "会调用它）放弃这些梯度：之后的梯度在别处，每一步都再次使用旧的，真卡上同样如此，且不报错。"),
+                      t("Call optimizer.zero_grad() in its place, or model.zero_grad(set_to_none=False); for Trainer, optim=\"adamw_torch\".",
+                        "改用 optimizer.zero_grad()，或 model.zero_grad(set_to_none=False)；Trainer 请用 optim=\"adamw_torch\"。"),
+                      (t("step at", "更新位置"), t("times", "次数")), rows)
 
 
 def missing(record):
@@ -275,7 +288,7 @@ def memory(record):
                       t("A smaller batch, checkpoints of activations, ZeRO or FSDP.", "减小 batch、激活重计算、ZeRO 或 FSDP。"), (), [])
 
 
-CHECKS = (refused, memory, fallbacks, waits, idle, collectives_alone, aicpu, by_name, changing_shapes, precision, fusable, overflow, missing)
+CHECKS = (refused, lost_gradients, memory, fallbacks, waits, idle, collectives_alone, aicpu, by_name, changing_shapes, precision, fusable, overflow, missing)
 
 
 def findings(record):

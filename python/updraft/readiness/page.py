@@ -30,7 +30,7 @@ def as_json(record, found, command, status):
         "findings": [f.json() for f in found],
         "operators": record.operators,
         "signatures": [dict(s, shapes=sorted(s["shapes"])) for s in record.signatures],
-        "waits": record.waits, "fallbacks": record.fallbacks, "gaps": record.gaps,
+        "waits": record.waits, "fallbacks": record.fallbacks, "lost_gradients": record.lost_gradients, "gaps": record.gaps,
         "loss_scaling": {"checks": record.checks, "overflows": record.overflows},
     }, ensure_ascii=False, indent=1)
 
