@@ -1,0 +1,10 @@
+"""U-Nets, samplers and the autoencoder of diffusers, which takes torch_npu's fused operators by itself."""
+import pytest
+
+from .library import LONG, compare, needs, run
+
+pytestmark = [needs("accelerate", "diffusers"), pytest.mark.limit(600), LONG]
+
+
+def test_train_and_draw(tmp_path):
+    compare(run("diffusion", "npu", tmp_path), run("diffusion", "cpu", tmp_path), 1e-3)
