@@ -11,7 +11,8 @@ import os
 import sys
 
 MOST_FRAMES = 24
-_state = {"library": None, "fallbacks": {}, "lost_gradients": {}}
+COUNTED = ("fallbacks", "lost_gradients")  # each: how often by stack
+_state = {"library": None, **{name: {} for name in COUNTED}}
 
 
 def stack(depth=1):
@@ -35,7 +36,7 @@ def _before_step(optimizer, args, kwargs):
     buffers = [(b.data_ptr(), b.numel() * b.element_size()) for b in optimizer.get_combined_grads() if b is not None]
     gradients = (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
     if any(not any(0 <= g.data_ptr() - at < size for at, size in buffers) for g in gradients):
-        _count("lost_gradients", stack(1))
+        _count("lost_gradients", stack())
 
 
 def watch():
@@ -60,10 +61,10 @@ def watch():
 
 
 def _write(folder, process):
-    counted = {name: [{"count": n, "where": [dict(zip(("file", "line", "function"), f)) for f in frames]} for frames, n in _state[name].items()]
-               for name in ("fallbacks", "lost_gradients")}
-    if os.getpid() != process or not any(counted.values()):
+    if os.getpid() != process or not any(_state[name] for name in COUNTED):
         return
+    counted = {name: [{"count": n, "where": [dict(zip(("file", "line", "function"), f)) for f in frames]} for frames, n in _state[name].items()]
+               for name in COUNTED}
     path = os.path.join(folder, "%d.python" % process)
     try:
         with open(path, "w") as file:
