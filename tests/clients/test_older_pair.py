@@ -25,8 +25,7 @@ CUDA = """cublas==12.6.4.1 cuda-cupti==12.6.80 cuda-nvrtc==12.6.77 cuda-runtime=
 CUDA = ["nvidia-%s-cu12==%s" % tuple(name.split("==")) for name in CUDA.split()]
 INDEX = os.environ.get("UPDRAFT_TORCH_INDEX", "https://download.pytorch.org/whl/cpu")
 
-pytestmark = [pytest.mark.long, pytest.mark.limit(1800),
-              pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="long form only (UPDRAFT_TEST_LONG=1)")]
+pytestmark = [pytest.mark.long, pytest.mark.limit(1800)]
 
 # Losses of a few steps on the CPU and on the device, as they are told apart below.
 TRAIN = """

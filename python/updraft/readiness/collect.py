@@ -5,6 +5,8 @@ import linecache
 import os
 from collections import defaultdict
 
+from updraft.readiness.inside import COUNTED
+
 # Frames of what lies below a user's own lines.
 _PACKAGES = ("/torch/", "/torch_npu/", "/updraft/", "/torchair/")
 
@@ -68,7 +70,7 @@ class Record:
         self.checks = max((p["loss_scaling"]["checks"] for p in processes), default=0)
         self.overflows = max((p["loss_scaling"]["overflows"] for p in processes), default=0)
         self.fallbacks, self.lost_gradients = (_sum([r for c in counted for r in c[name]], lambda r: place(r["where"]), ("count",))
-                                               for name in ("fallbacks", "lost_gradients"))
+                                               for name in COUNTED)
 
     @staticmethod
     def _signatures(rows):

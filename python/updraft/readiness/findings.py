@@ -1,7 +1,7 @@
 """What follows from a record. Each check is a function of it that gives findings or none; CHECKS is the order of the page.
 
-A finding has a level: "fails" (the card refuses it, or its results are not what was meant), "slow" (it works and costs time), "note". Its evidence is rows of text: what,
-how often, and where in the user's code.
+A finding has a level: "fails" (the card refuses it, or its results are not what was meant), "slow" (it works and costs time), "note".
+Its evidence is rows of text: what, how often, and where in the user's code.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -67,6 +67,11 @@ def somewhere(row):
     return place(row["where"]) or t("(no line of Python: a backward pass, or the library itself)", "（无 Python 行：反向传播或库内部）")
 
 
+def by_place(counted):
+    """Rows of where and how often, the most frequent first."""
+    return [(somewhere(r), str(r["count"])) for r in sorted(counted, key=lambda r: -r["count"])]
+
+
 def refused(record):
     rows = [(r["operator"], r["why"], somewhere(r)) for r in record.refusals]
     if rows:
@@ -80,7 +85,7 @@ def refused(record):
 
 
 def lost_gradients(record):
-    rows = [(somewhere(r), str(r["count"])) for r in sorted(record.lost_gradients, key=lambda r: -r["count"])]
+    rows = by_place(record.lost_gradients)
     if rows:
         yield Finding("lost-gradients", "fails", t("Gradients that the optimizer does not see", "优化器看不到的梯度"),
                       t("torch_npu's fused optimizers step by a buffer with the gradients of the first step. model.zero_grad(), which transformers' "
@@ -103,7 +108,7 @@ def missing(record):
 
 
 def fallbacks(record):
-    rows = [(somewhere(r), str(r["count"])) for r in sorted(record.fallbacks, key=lambda r: -r["count"])]
+    rows = by_place(record.fallbacks)
     if rows:
         yield Finding("cpu-fallback", "slow", t("Operators that torch_npu computes on the CPU", "torch_npu 在 CPU 上计算的算子"),
                       t("Each call waits for the device, copies its operands to the host and the results back.",

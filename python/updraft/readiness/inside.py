@@ -35,7 +35,7 @@ def _before_step(optimizer, args, kwargs):
         return
     buffers = [(b.data_ptr(), b.numel() * b.element_size()) for b in optimizer.get_combined_grads() if b is not None]
     gradients = (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
-    if any(not any(0 <= g.data_ptr() - at < size for at, size in buffers) for g in gradients):
+    if not all(any(0 <= g.data_ptr() - at < size for at, size in buffers) for g in gradients):
         _count("lost_gradients", stack())
 
 

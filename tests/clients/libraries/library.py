@@ -1,6 +1,5 @@
 """Programs with libraries of .venv-libraries, run on the CPU and on the NPU: what they print is compared."""
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from ..subproc import ROOT, environment
 
 PROGRAMS = Path(__file__).parent / "programs"
 LIBRARIES = ROOT / ".venv-libraries"
-LONG = pytest.mark.skipif(os.environ.get("UPDRAFT_TEST_LONG") != "1", reason="long: UPDRAFT_TEST_LONG=1")
 
 
 def needs(*names):

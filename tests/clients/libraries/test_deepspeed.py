@@ -1,9 +1,9 @@
 """DeepSpeed from PyPI under transformers' Trainer, two ranks: its own NPU accelerator, hccl, and its optimizers on the CPU."""
 import pytest
 
-from .library import LONG, compare, needs, run
+from .library import compare, needs, run
 
-pytestmark = [needs("accelerate", "deepspeed"), pytest.mark.limit(600), LONG]
+pytestmark = [needs("accelerate", "deepspeed"), pytest.mark.limit(600), pytest.mark.long]
 
 OFFLOAD = {"offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}
 

@@ -1,9 +1,9 @@
 """U-Nets, samplers and the autoencoder of diffusers, which takes torch_npu's fused operators by itself."""
 import pytest
 
-from .library import LONG, compare, needs, run
+from .library import compare, needs, run
 
-pytestmark = [needs("accelerate", "diffusers"), pytest.mark.limit(600), LONG]
+pytestmark = [needs("accelerate", "diffusers"), pytest.mark.limit(600), pytest.mark.long]
 
 
 def test_train_and_draw(tmp_path):

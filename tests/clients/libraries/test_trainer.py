@@ -1,7 +1,7 @@
 """transformers' Trainer and accelerate as PyPI has them; nothing in the program names an NPU."""
 import pytest
 
-from .library import LONG, compare, needs, run
+from .library import compare, needs, run
 
 pytestmark = [needs("accelerate"), pytest.mark.limit(400)]
 
@@ -24,7 +24,7 @@ def two(tmp_path_factory):
     return run("trainer", "cpu", tmp_path_factory.mktemp("two"), ranks=2)
 
 
-@LONG
+@pytest.mark.long
 @pytest.mark.parametrize("options, tolerance", [({}, 1e-4), ({"bf16": True}, 2e-2), ({"fsdp": 1}, 1e-4), ({"fsdp": 2}, 1e-4)], ids=["ddp", "bf16", "fsdp", "fsdp2"])
 def test_two_devices(two, tmp_path, options, tolerance):
     compare(run("trainer", "npu", tmp_path, ranks=2, **options), two, tolerance)

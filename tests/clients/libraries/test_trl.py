@@ -1,9 +1,9 @@
 """Trainers of trl."""
 import pytest
 
-from .library import LONG, compare, needs, run
+from .library import compare, needs, run
 
-pytestmark = [needs("accelerate", "trl", "datasets"), pytest.mark.limit(600), LONG]
+pytestmark = [needs("accelerate", "trl", "datasets"), pytest.mark.limit(600), pytest.mark.long]
 
 
 @pytest.mark.parametrize("kind", ["sft", "dpo"])

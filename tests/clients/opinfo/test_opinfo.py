@@ -8,14 +8,13 @@ import pytest
 
 from . import lists, report, run
 
-LONG = pytest.mark.skipif(os.environ.get("UPDRAFT_TEST_LONG") != "1", reason="long: UPDRAFT_TEST_LONG=1")
 ROOT = Path(__file__).resolve().parents[3]
 # The percentages of entries that need tier 1 at most (issue 3, section 4).
 FLOOR = {("op", "float32", "forward"): 97.0, ("op", "float32", "backward"): 95.0}
 
 
 @pytest.mark.limit(3600)
-@pytest.mark.parametrize("suite,dtype,direction", run.ROWS + [pytest.param(*p, marks=LONG) for p in run.LONG_ROWS])
+@pytest.mark.parametrize("suite,dtype,direction", run.ROWS + [pytest.param(*p, marks=pytest.mark.long) for p in run.LONG_ROWS])
 def test_opinfo(device, suite, dtype, direction):
     file = ROOT / "build" / f"opinfo_{suite}_{dtype}_{direction}.json"
     # an optimizer takes 8 s: all of them in the long form
