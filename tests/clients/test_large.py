@@ -9,7 +9,7 @@ N = (1 << 31) + 4099  # elements; odd, so that tails are met
 ROWS = N // 1021 + 1  # of 1021 columns
 
 pytestmark = [
-    pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="takes 10 GB: ./dev test all"),
+    pytest.mark.long,
     pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 20 << 30, reason="needs 20 GB of memory"),
 ]
 

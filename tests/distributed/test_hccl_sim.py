@@ -15,7 +15,6 @@ from tests.distributed import jobs
 
 PROGRAM = os.environ.get("UPDRAFT_HCCL_SIM") or os.path.join(home(), "bin", "hccl_sim")
 HCCL_TEST = Path(PROGRAM).with_name("hccl_test")
-LONG = os.environ.get("UPDRAFT_TEST_LONG")
 
 
 def sim(*words, status=0):
@@ -215,7 +214,7 @@ def chromium():
     return browser
 
 
-@pytest.mark.skipif(not LONG, reason="browsers belong to the long form (UPDRAFT_TEST_LONG=1)")
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_page(tmp_path):
     if chromium().CHROMIUM is None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.distributed import jobs
 
-from .launch import DEVICE, LONG
+from .launch import DEVICE
 
 GIB = 1 << 30
 PROGRAM = textwrap.dedent("""
@@ -105,7 +105,7 @@ def free_gib():
     return free
 
 
-@pytest.mark.skipif(not LONG, reason="long form only (UPDRAFT_TEST_LONG=1)")
+@pytest.mark.long
 @pytest.mark.skipif(DEVICE != "npu", reason="about hccl")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("hosts", [1, 2])

@@ -59,7 +59,7 @@ def test_memory_that_a_graph_takes_is_no_fault(tmp_path):
     assert done.returncode == 0 and json.loads(report.read_text())["findings"] == [], done.stderr[-3000:]
 
 
-@pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="takes a minute: a full collection of garbage must come while a graph is traced")
+@pytest.mark.long  # takes a minute: a full collection of garbage must come while a graph is traced
 def test_garbage_of_compilations_is_no_fault(tmp_path):
     report = tmp_path / "report.json"
     done = subprocess.run([pathlib.Path(sys.executable).with_name("updraft"), "run", "--sanitize", "--sanitize-report", report, sys.executable, "-W", "ignore",

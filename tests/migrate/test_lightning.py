@@ -150,10 +150,7 @@ def test_a_lightning_that_is_too_old_is_refused(tmp_path):
     assert done.returncode == 1 and "pytorch_lightning 1.8.6" in done.stderr and "pip install -U pytorch-lightning" in done.stderr
 
 
-LONG = pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="long form only (UPDRAFT_TEST_LONG=1)")
-
-
-@pytest.fixture(scope="module", params=["lightning", pytest.param("pytorch_lightning", marks=LONG)])
+@pytest.fixture(scope="module", params=["lightning", pytest.param("pytorch_lightning", marks=pytest.mark.long)])
 def package(request):
     return request.param
 
@@ -206,7 +203,7 @@ def test_two_npus(run, package):
         assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
 
 
-@LONG
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_fabric(run, package):
     text = FABRIC.format(package={"lightning": "lightning.fabric", "pytorch_lightning": "lightning_fabric"}[package])
@@ -215,7 +212,7 @@ def test_fabric(run, package):
     assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
 
 
-@LONG
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_original_and_result_train_alike(tmp_path, package):
     """--verify: the original on the CPU, as if that were a GPU, and the result on the virtual NPU."""
@@ -229,7 +226,7 @@ def test_original_and_result_train_alike(tmp_path, package):
     assert done.returncode == 0 and "verified: 16 losses agree" in done.stdout + done.stderr, done.stdout + done.stderr[-3000:]
 
 
-@LONG
+@pytest.mark.long
 def test_too_many_npus_are_refused(tmp_path, tool, package):
     (tmp_path / "main.py").write_text(f"import {PACKAGES[package]} as pl\npl.Trainer(gpus=3, logger=False)\n")
     tool(tmp_path, "--in-place", "-q")

@@ -42,7 +42,7 @@ def test_statistics(tmp_path, by):
         np.testing.assert_allclose(found, [wanted.max(), wanted.min(), wanted.mean(), np.linalg.norm(wanted)], rtol=1e-5)
 
 
-@pytest.mark.skipif(not LONG, reason="the long form")
+@pytest.mark.long
 def test_what_overflows(tmp_path):
     """op_debug_mode 3 keeps only operators whose results are not finite: the division by zero, not what is before it."""
     files, _ = dumped(tmp_path, "divide", op_debug_mode=3)

@@ -5,14 +5,14 @@ import sys
 import numpy as np
 import pytest
 from architectures import ARCHITECTURES
-from programs import HERE, LONG, PYTHON, run
+from programs import HERE, PYTHON, run
 
 MODELS = HERE.parents[1] / ".venv-mindspore-models"
 # Of mindcv's families those that MindSpore's CPU device computes within a few seconds.
 OF_MINDCV = ["convit_tiny", "densenet121", "ghostnet_050", "googlenet", "inception_v3", "mlp_mixer_s_p32", "mnasnet_050", "mobilenet_v2_035_96",
              "pvt_v2_b0", "regnet_x_200mf", "res2net50", "resnest14", "resnet18", "seresnet18", "shufflenet_v2_x0_5", "skresnet18", "squeezenet1_0",
              "swin_tiny"]
-pytestmark = [pytest.mark.skipif(not LONG, reason="UPDRAFT_TEST_LONG=1 asks for it"), pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]
 
 
 def lines(text):

@@ -36,7 +36,7 @@ def test_layers(tmp_path, on_cpu, mode):
     assert_close(losses(out), on_cpu)
 
 
-@pytest.mark.skipif(not LONG, reason="the long form")
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["O0", "pynative"])
 @pytest.mark.parametrize("level", ["bf16", "O2"])
 def test_half_precision_by_mint(tmp_path, right, level, mode):
@@ -44,7 +44,7 @@ def test_half_precision_by_mint(tmp_path, right, level, mode):
     assert_half(losses(mindspore(tmp_path, "train_mint.py", STEPS, mode, level, *TWINS)[0]), right)
 
 
-@pytest.mark.skipif(not LONG, reason="the long form")
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["O0", "pynative"])
 @pytest.mark.parametrize("level", ["bf16", "O2"])
 def test_half_precision_by_layers(tmp_path, on_cpu, level, mode):
@@ -57,14 +57,14 @@ def test_half_precision_by_layers(tmp_path, on_cpu, level, mode):
     assert_half(losses(out), {**{case: on_cpu[case] for case in cases}, **right64})
 
 
-@pytest.mark.skipif(not LONG, reason="the long form")
+@pytest.mark.long
 def test_o1_is_o0(tmp_path, right):
     """MindSpore's fused kernels are code for the AI core: without them O1 computes what O0 does."""
     assert_close(losses(mindspore(tmp_path, "train_mint.py", STEPS, "O1", "fp32", "lenet:adamw", "bert:adamw")[0]),
                  {case: right[case] for case in ("lenet:adamw", "bert:adamw")})
 
 
-@pytest.mark.skipif(not LONG, reason="the long form")
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["O0", "pynative", "GE"])
 def test_resnet50_is_as_near_to_float64(tmp_path, mode):
     """Fifty layers on eight images multiply differences of rounding, so two right devices differ. PyTorch in float64 says who is how far away:

@@ -1,7 +1,6 @@
 """`updraft run --record` and `updraft check`: a planted difference of each kind is told by its line, and a clean pair passes."""
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -58,7 +57,6 @@ def status_of(lines):
     return {k: v["status"] for k, v in lines.items()}
 
 
-LONG = pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="long form: UPDRAFT_TEST_LONG=1")
 READS = "import sys; [open(sys.argv[1] + '/' + n, 'rb').read() for n in ('images.pt', 'labels.txt')]; print('loss: 0.5'); sys.exit(int(sys.argv[2]))"
 
 
@@ -102,7 +100,7 @@ def test_the_reference_on_the_cpu_and_the_run_on_the_npu(runs):
     assert status_of(lines) == dict.fromkeys(IDS, "PASS") | {"repeatable": "NOT KNOWN"}, said  # other commands: not repeats
 
 
-@LONG
+@pytest.mark.long
 def test_loss_scales_of_the_cpu_and_of_the_npu(runs):
     status, lines, said = check(runs("float16"), runs("float16", device="npu"))
     assert status == 0 and lines["loss-scale"]["status"] == lines["precision"]["status"] == "PASS", said
@@ -115,7 +113,7 @@ def test_loss_scales_of_the_cpu_and_of_the_npu(runs):
     ("", "batch,decay,schedule", [("hyper-parameters", "16 samples in the reference and 8 in the run"), ("hyper-parameters", "weight_decay 0.0001 / 0.001"),
                                   ("hyper-parameters", "step 11 lr becomes 0.01"), ("flow", "30 in the reference, 60 in the run")]),
     ("float16", "", [("precision", "The reference computes in float16, the run in float32"), ("loss-scale", "the run does not")]),
-    pytest.param("", "float16,unscaled", [("loss-scale", "without a loss scale")], marks=LONG),
+    pytest.param("", "float16,unscaled", [("loss-scale", "without a loss scale")], marks=pytest.mark.long),
     ("float16", "float16,growth,overflow", [("loss-scale", "interval 2000 / 1000"), ("overflow-share", "4 of 30 steps overflowed")]),
 ])
 def test_planted_differences(runs, reference, planted, lines_and_evidence):
@@ -225,7 +223,7 @@ def test_ranks(runs):
     assert "rank 1: batch, learning rate" in json.dumps(lines["hyper-parameters"]["rows"])
 
 
-@LONG
+@pytest.mark.long
 def test_ranks_that_know_nothing_of_each_other(runs):
     status, lines, said = check(runs(ranks=2), runs("unshared,alone,weights", ranks=2))
     assert lines["sharding"]["status"] == "FAIL" and "given to more than one rank" in said, said

