@@ -6,7 +6,7 @@
 #include "base/json_text.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/option_error.h"
-#include "graph/compile/relaxed_json.h"
+#include "graph/compile/option_file.h"
 #include "graph/node_call.h"
 #include "om/om_file.h"
 #include "ops/ir_op.h"
@@ -146,10 +146,9 @@ void compile_operators(const Arguments& arguments, Progress& progress) {
   std::filesystem::create_directories(folder, error);
   if (error) throw invalid("output", folder, error.message(), "Give a folder that you may write to.");
   progress.stage("compiling operators");
-  const graph::Bytes file = graph::Bytes::of_file(path);
   Json json;
   try {
-    json = graph::parse_relaxed_json("singleop", path, std::string(file.text()));
+    json = graph::parse_relaxed_json("singleop", path, graph::option_file_text("singleop", path));
   } catch (const graph::OptionError& e) {
     throw invalid("singleop", path, e.reason, "Write a JSON list of operators.");
   }

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "graph/compile/compile.h"
-#include "graph/compile/relaxed_json.h"
+#include "graph/compile/option_file.h"
 #include "graph/proto/dump.h"
 #include "input.h"
 

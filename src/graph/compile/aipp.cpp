@@ -5,6 +5,7 @@
 #include <set>
 
 #include "graph/compile/option_error.h"
+#include "graph/compile/option_file.h"
 #include "graph/proto/dump.h"
 #include "graph/shape/aipp_inputs.h"
 #include "graph/shape/gears.h"
@@ -279,10 +280,10 @@ class Insertion {
 }  // namespace
 
 std::vector<Aipp> read_aipp(const std::string& path) {
-  const Bytes file = Bytes::of_file(path);
+  const std::string text = option_file_text(kOption, path);
   Json json;
   try {
-    json = parse_text_format(file.text(), "file");
+    json = parse_text_format(text, "file");
   } catch (const Error& e) { throw OptionError(kOption, path, e.text()); }
   const auto blocks = json.find("aipp_op");
   if (blocks == json.end() || json.size() != 1)

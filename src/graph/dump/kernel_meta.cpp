@@ -7,6 +7,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "graph/compile/option_error.h"
+#include "graph/compile/option_file.h"
 #include "graph/node_call.h"
 
 namespace updraft::graph {
@@ -22,7 +23,7 @@ std::string value_of(const OptionTexts& options, std::initializer_list<const cha
 
 /// The words of "op_debug_config = oom,dump_bin".
 std::vector<std::string> words_of(const std::string& path) {
-  std::string text(Bytes::of_file(path).text());
+  const std::string text = option_file_text("op_debug_config", path);
   const size_t equals = text.find('=');
   if (text.find("op_debug_config") == std::string::npos || equals == std::string::npos)
     throw OptionError("op_debug_config", path, "want a file with the line op_debug_config = oom,dump_bin");

@@ -5,7 +5,7 @@
 
 #include "base/json_text.h"
 #include "graph/compile/option_error.h"
-#include "graph/compile/relaxed_json.h"
+#include "graph/compile/option_file.h"
 #include "graph/passes/precision.h"
 
 namespace updraft::graph {
@@ -90,8 +90,7 @@ void set_lists(Precision& to) {
 
 void modify_lists(Precision& to, const std::string& path) {
   const std::string name = "modify_mixlist";
-  const Bytes file = Bytes::of_file(path);
-  const auto json = parse_relaxed_json(name, path, std::string(file.text()));
+  const auto json = parse_relaxed_json(name, path, option_file_text(name, path));
   std::set<std::string> added;
   auto types = [&](const char* list, const char* key) {
     std::vector<std::string> found;
@@ -121,11 +120,10 @@ void modify_lists(Precision& to, const std::string& path) {
   }
 }
 
-/// Calls f(line, number) for lines that say something.
+/// Calls f(line, number) for lines of the option's file that say something.
 template <class F>
-void for_lines(const std::string& path, F&& f) {
-  const Bytes file = Bytes::of_file(path);
-  std::istringstream lines{std::string(file.text())};
+void for_lines(const std::string& option, const std::string& path, F&& f) {
+  std::istringstream lines{option_file_text(option, path)};
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -152,7 +150,7 @@ DType type_named(const std::string& path, int line, const std::string& text) {
 
 /// node::InputDtype:float16,float32,OutputDtype:float32 or OpType::Type:InputDtype:…
 void read_custom(Precision& to, const std::string& path) {
-  for_lines(path, [&](const std::string& line, int number) {
+  for_lines("customize_dtypes", path, [&](const std::string& line, int number) {
     const size_t colons = line.find("::");
     if (colons == std::string::npos)
       throw OptionError(
@@ -200,7 +198,7 @@ Precision Precision::parse(const std::map<std::string, std::string>& options) {
   set_lists(made);
   if (const auto* path = option(options, {"ge.exec.modify_mixlist", "modify_mixlist"})) modify_lists(made, *path);
   if (const auto* path = option(options, {"ge.exec.keep_dtype", "keep_dtype"}))
-    for_lines(*path, [&](const std::string& line, int) {
+    for_lines("keep_dtype", *path, [&](const std::string& line, int) {
       if (line.starts_with("OpType::")) made.keep_types.insert(line.substr(8));
       else made.keep_nodes.insert(line);
     });

@@ -4,8 +4,7 @@
 
 #include "base/json_text.h"
 #include "graph/compile/option_error.h"
-#include "graph/compile/relaxed_json.h"
-#include "graph/ir/bytes.h"
+#include "graph/compile/option_file.h"
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
@@ -45,8 +44,7 @@ PassSwitches PassSwitches::of_text(const std::string& option, const std::string&
 
 PassSwitches PassSwitches::of_file(const std::string& path) {
   const std::string option = "fusion_switch_file";
-  const Bytes file = Bytes::of_file(path);
-  const std::string text(file.text());
+  const std::string text = option_file_text(option, path);
   if (text.find('{') == std::string::npos) return of_text(option, text);
   const auto json = parse_relaxed_json(option, path, text);
   const auto all = json.find("Switch");

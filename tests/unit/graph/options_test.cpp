@@ -10,8 +10,9 @@
 #include "graph/compile/aipp.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/option_error.h"
+#include "graph/compile/option_file.h"
 #include "graph/compile/option_names.h"
-#include "graph/compile/relaxed_json.h"
+#include "graph/dump/kernel_meta.h"
 #include "graph/passes/switches.h"
 #include "small_graphs.h"
 
@@ -211,6 +212,34 @@ TEST(Options, aipp) {
   refuses([&] { read_aipp(odd.path); }, "must be even");
   const File large("aipp_op { input_format: RGB888_U8 matrix_r0c0: 99999 }");
   refuses([&] { read_aipp(large.path); }, "matrix_r0c0 is 99999");
+}
+
+TEST(Options, files_that_cannot_be_read_are_refused_with_the_option) {
+  const File empty("");
+  for (const auto& [path, why] : {std::pair{empty.path, std::string("is empty")},
+                                  {empty.path + "_missing", "No such file or directory"},
+                                  {testing::TempDir(), "is no file"}}) {
+    const auto names = [&](const char* option, auto&& read) {
+      try {
+        read();
+        ADD_FAILURE() << option << " takes " << path;
+      } catch (const OptionError& e) {
+        EXPECT_EQ(e.option, option);
+        EXPECT_EQ(e.value, path);
+        EXPECT_NE(e.reason.find(why), std::string::npos) << e.reason;
+      }
+    };
+    names("keep_dtype", [&] { Precision::parse({{"keep_dtype", path}}); });
+    names("customize_dtypes", [&] {
+      Precision::parse({{"precision_mode", "force_fp16"}, {"customize_dtypes", path}});
+    });
+    names("modify_mixlist", [&] {
+      Precision::parse({{"precision_mode", "allow_mix_precision"}, {"modify_mixlist", path}});
+    });
+    names("fusion_switch_file", [&] { PassSwitches::of_file(path); });
+    names("insert_op_conf", [&] { read_aipp(path); });
+    names("op_debug_config", [&] { KernelMeta::parse({{"op_debug_config", path}}); });
+  }
 }
 
 TEST(Options, command_line) {

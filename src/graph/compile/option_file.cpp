@@ -1,10 +1,11 @@
-#include "graph/compile/relaxed_json.h"
+#include "graph/compile/option_file.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "base/json_text.h"
 #include "graph/compile/option_error.h"
+#include "graph/ir/bytes.h"
 
 namespace updraft::graph {
 namespace {
@@ -36,6 +37,12 @@ std::string strict(const std::string& text) {
 }
 
 }  // namespace
+
+std::string option_file_text(const std::string& option, const std::string& path) {
+  try {
+    return std::string(Bytes::of_file(path).text());
+  } catch (const Error& e) { throw OptionError(option, path, e.text()); }
+}
 
 nlohmann::json parse_relaxed_json(const std::string& option, const std::string& file, const std::string& text) {
   const std::string clean = strict(text);
