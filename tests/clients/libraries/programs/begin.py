@@ -13,9 +13,14 @@ if DEVICE == "npu":
 
 
 def give(**results):
+    """The last thing that a program does."""
     if int(os.environ.get("RANK", 0)) == 0:
         with open(RESULT, "w") as file:
             json.dump(results, file)
+    if DEVICE == "cpu":
+        # Python must not end as usual: a thread of PyTorch's gloo that drops a tensor meanwhile wants the GIL, and aborts
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def numbers(tensor):
