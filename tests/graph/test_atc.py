@@ -333,6 +333,9 @@ def test_single_operators(folder):
         assert (model.run({"x0": a, "x1": b})[0] == np.concatenate([a, b])).all()
     (folder / "ops.json").write_text('[{"op": "Nothing"}]')
     assert "Nothing" in refused("EZ3003", f"--singleop={folder}/ops.json", f"--output={folder}/ops", SOC)
+    (folder / "ops.json").write_text("")
+    text = refused("E10001", f"--singleop={folder}/ops.json", f"--output={folder}/ops", SOC)
+    assert "--singleop" in text and "is empty" in text
 
 
 # --- types --------------------------------------------------------------------------------------------------------------
