@@ -91,6 +91,82 @@ def test_keys_in_pages():
     close(got, laid(attention(q, k, v, 0.3, hidden)[0], "BSH"))
 
 
+def ends(lengths):
+    return torch.tensor(lengths).cumsum(0).tolist()
+
+
+def in_pages(x, lengths, page, table):
+    """Tokens of sequences, one after the other, [tokens, heads, size]: in pages [pages, tokens, heads * size] that have NaN elsewhere."""
+    pages = torch.full((int(table.max()) + 2, page, x[0].numel()), torch.nan, dtype=x.dtype)
+    for i, rows in enumerate(x.flatten(1).split(lengths)):
+        for p in range(0, len(rows), page):
+            part = rows[p:p + page]
+            pages[table[i, p // page], :len(part)] = part
+    return pages
+
+
+@pytest.mark.parametrize("pages", [False, True])
+@pytest.mark.parametrize("mode, before", [(0, 0), (3, 0), (4, 6)])
+@pytest.mark.parametrize("rope", [0, 4])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_tokens_of_all_sequences_in_one_row(pages, mode, before, rope, dtype):
+    """What vLLM passes: a prompt, a step, a prompt that goes on and a sequence without tokens, keys in pages or not; and rows behind them."""
+    torch.manual_seed(6)
+    new, seen, heads, kv_heads, page = [5, 1, 0, 40], [5, 17, 0, 150], 4, 2, 16
+    q, k, v = (torch.randn(n, h, d).to(dtype) for n, h, d in ((sum(new), heads, 8), (sum(seen), kv_heads, 8), (sum(seen), kv_heads, 12)))
+    q_rope, k_rope = torch.randn(sum(new), heads, rope).to(dtype), torch.randn(sum(seen), kv_heads, rope).to(dtype)
+    table = torch.randperm(44).int().reshape(4, 11)
+    place = (lambda x: in_pages(x, seen, page, table).npu()) if pages else (lambda x: x.npu())
+    extra = dict(query_rope=torch.cat([q_rope, q_rope[:3]]).npu(), key_rope=place(k_rope)) if rope else {}
+    triangle = torch.ones(2048, 2048, dtype=torch.int8).triu(1).npu()
+    got, lse = torch_npu.npu_fused_infer_attention_score(
+        torch.cat([q, q[:3]]).npu(), place(k), place(v), num_heads=heads, num_key_value_heads=kv_heads, input_layout="TND", scale=0.3,
+        block_table=table.npu() if pages else None, block_size=page if pages else 0, sparse_mode=mode, pre_tokens=before or 2147483647,
+        next_tokens=0 if mode else 2147483647, atten_mask=triangle if mode else None, actual_seq_lengths=ends(new),
+        actual_seq_lengths_kv=seen if pages else ends(seen), softmax_lse_flag=True, **extra)
+    assert got.shape == (sum(new) + 3, heads, 12) and lse.shape == (sum(new) + 3, heads, 1)
+    got, lse = got.cpu(), lse.cpu()
+    assert not got[sum(new):].any()
+    at = 0
+    q, k = torch.cat([q, q_rope], -1), torch.cat([k, k_rope], -1)
+    for n, m, keys, values in zip(new, seen, k.split(seen), v.split(seen)):
+        i, j = torch.arange(n)[:, None] + m - n, torch.arange(m)
+        hidden = torch.zeros(n, m, dtype=torch.bool) if mode == 0 else (j > i) | ((j < i - before) if before else False)
+        want, sums = attention(*(x.transpose(0, 1)[None] for x in (q[at:at + n], keys, values)), 0.3, hidden)
+        close(got[at:at + n], want[0].transpose(0, 1), 3e-3 if dtype == HALF else 2e-2)
+        close(lse[at:at + n], sums[0].transpose(0, 1), 3e-3)
+        at += n
+
+
+def test_scores_without_values():
+    torch.manual_seed(7)
+    q, k, v, sink = torch.randn(2, 4, 3, 8).half(), torch.randn(2, 2, 9, 8).half(), torch.randn(2, 2, 9, 8).half(), torch.randn(4)
+    out, lse = torch.empty_like(q).npu(), torch.empty(2, 4, 3, 1).npu()
+    call("aclnnFusedInferAttentionScoreV4", q.npu(), [k.npu()], [v.npu()], *[None] * 25, sink.npu(), 4, 0.3, 0, 0, "BNSD", 2, 0, 0, 0, 0, True, 0,
+         0, 0, out, lse)
+    keys = torch.cat([k, torch.zeros(2, 2, 1, 8).half()], 2)  # a key of its own, whose score is the sink and whose value is 0
+    shift = torch.zeros(1, 4, 3, 10)
+    shift[..., 9] = sink[:, None]
+    want, sums = attention(q, keys, torch.cat([v, torch.zeros(2, 2, 1, 8).half()], 2), 0.3, shift=shift)
+    close(out, want)
+    close(lse, sums)
+
+
+@pytest.mark.parametrize("change, words", [
+    (dict(actual_seq_lengths=[3, 7]), r"actualSeqLengths\[1\] is 7, want where the sequence ends: 3 up to 6"),
+    (dict(actual_seq_lengths=[3, 2]), r"actualSeqLengths\[1\] is 2"),
+    (dict(actual_seq_lengths=None), "TND wants both for each sequence"),
+    (dict(actual_seq_lengths_kv=[4, 10]), r"actualSeqLengthsKv\[1\] is 10, want where the sequence ends, up to 9"),
+    (dict(query_rope=torch.randn(6, 4, 2).half()), "queryRope and keyRope belong together"),
+    (dict(block_table=torch.zeros(1, 2).int()), "key is FLOAT16.* heads of 2 and 8")])
+def test_sequences_that_do_not_fit(change, words):
+    q, k = torch.randn(6, 4, 8).half().npu(), torch.randn(9, 4, 8).half().npu()
+    given = dict(num_heads=4, input_layout="TND", actual_seq_lengths=[3, 6], actual_seq_lengths_kv=[4, 9]) | change
+    given = {n: v.npu() if isinstance(v, torch.Tensor) else v for n, v in given.items()}
+    with pytest.raises(RuntimeError, match=words):
+        torch_npu.npu_fused_infer_attention_score(q, k, k, **given)
+
+
 def test_what_is_not_supported_is_refused():
     q = torch.randn(1, 2, 4, 8).half().npu()
     with pytest.raises(RuntimeError, match="inputLayout is"):

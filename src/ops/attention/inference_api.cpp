@@ -1,4 +1,4 @@
-// The names of attention of inference. What they have for quantised keys, prefixes and rotary parts is refused.
+// The names of attention of inference. What they have for quantised keys and for prefixes is refused.
 #include "ops/attention/inference.h"
 #include "ops/gathered.h"
 
@@ -86,12 +86,8 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   plan_attention(op, a, *attentionOut, nullptr);
 }
 
-#define REFUSE_ROPE  \
-  REFUSE(queryRope); \
-  REFUSE(keyRope);   \
-  REFUSE(keyRopeAntiquantScale);
-
-#define FUSED_PLAN                                                                              \
+// MORE: what a version has beside the others.
+#define FUSED_PLAN(MORE)                                                                        \
   (void)innerPrecise;  /* how exact the card computes: FLOAT here */                            \
   (void)antiquantMode; /* of quantised keys and values, whose scales are refused */             \
   (void)keyAntiquantMode;                                                                       \
@@ -126,11 +122,10 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   a.after = nextTokens;                                                                         \
   a.page = blockSize;                                                                           \
   a.scale = scaleValue;                                                                         \
-  if (softmaxLseFlag) {                                                                         \
+  MORE if (softmaxLseFlag) {                                                                    \
     op.require(static_cast<bool>(softmaxLse), "softmaxLse is null and softmaxLseFlag is true"); \
-  } else if (softmaxLse) {                                                                      \
-    op.suggest(*softmaxLse, {0}, DType::Float); /* nobody writes it */                          \
   }                                                                                             \
+  else if (softmaxLse) { op.suggest(*softmaxLse, {0}, DType::Float); /* nobody writes it */ }   \
   plan_attention(op, a, *attentionOut, softmaxLseFlag ? &*softmaxLse : nullptr);
 
 // What every version has, in this order; later ones put rotary parts, sinks and modes between.
@@ -151,6 +146,9 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
       (OptIn, blockTable), (OptIn, queryPaddingSize), (OptIn, kvPaddingSize), (OptIn, keyAntiquantScale),            \
       (OptIn, keyAntiquantOffset), (OptIn, valueAntiquantScale), (OptIn, valueAntiquantOffset),                      \
       (OptIn, keySharedPrefix), (OptIn, valueSharedPrefix), (OptInts, actualSharedPrefixLen)
+#define ROPE_PARTS                         \
+  a.query_rope = optional_view(queryRope); \
+  a.key_rope = optional_view(keyRope);
 #define FUSED_ROPE (OptIn, queryRope), (OptIn, keyRope), (OptIn, keyRopeAntiquantScale)
 #define FUSED_ATTRIBUTES                                                                                       \
   (Int, numHeads), (Double, scaleValue), (Int, preTokens), (Int, nextTokens), (Text, inputLayout),             \
@@ -162,25 +160,26 @@ SAMPLE(aclnnFusedInferAttentionScoreV2, FUSED_SAMPLE)
 ABOUT(aclnnFusedInferAttentionScoreV2, MixCube,
       "Attention of inference, of a prompt or of the newest tokens, positions already in its inputs",
       "推理注意力，覆盖全量与增量，位置编码已在输入中")
-ACLNN(aclnnFusedInferAttentionScoreV2, FUSED_INPUTS, FUSED_ATTRIBUTES, FUSED_RESULTS){FUSED_PLAN}
+ACLNN(aclnnFusedInferAttentionScoreV2, FUSED_INPUTS, FUSED_ATTRIBUTES, FUSED_RESULTS){FUSED_PLAN()}
 
 SAMPLE(aclnnFusedInferAttentionScoreV3, FUSED_ROPE_SAMPLE)
     ABOUT(aclnnFusedInferAttentionScoreV3, MixCube, "Attention of inference, of a prompt or of the newest tokens",
           "推理注意力，覆盖全量与增量")
-ACLNN(aclnnFusedInferAttentionScoreV3, FUSED_INPUTS, FUSED_ROPE, FUSED_ATTRIBUTES,
-      FUSED_RESULTS){REFUSE_ROPE FUSED_PLAN}
+ACLNN(aclnnFusedInferAttentionScoreV3, FUSED_INPUTS, FUSED_ROPE, FUSED_ATTRIBUTES, FUSED_RESULTS) {
+  REFUSE(keyRopeAntiquantScale);
+  FUSED_PLAN(ROPE_PARTS)
+}
 
 SAMPLE(aclnnFusedInferAttentionScoreV4, FUSED_ROPE_SAMPLE " dequantScaleQuery=null learnableSink=null queryQuantMode=0")
-    ABOUT(aclnnFusedInferAttentionScoreV4, MixCube,
-          "As aclnnFusedInferAttentionScoreV3, for queries that are not quantised",
-          "同 aclnnFusedInferAttentionScoreV3，query 不量化")
+ABOUT(aclnnFusedInferAttentionScoreV4, MixCube,
+      "As aclnnFusedInferAttentionScoreV3, for queries that are not quantised",
+      "同 aclnnFusedInferAttentionScoreV3，query 不量化")
 ACLNN(aclnnFusedInferAttentionScoreV4, FUSED_INPUTS, FUSED_ROPE, (OptIn, dequantScaleQuery), (OptIn, learnableSink),
       FUSED_ATTRIBUTES, (Int, queryQuantMode), FUSED_RESULTS) {
   (void)queryQuantMode;  // of quantised queries, whose scales are refused
   REFUSE(dequantScaleQuery);
-  REFUSE(learnableSink);
-  REFUSE_ROPE
-  FUSED_PLAN
+  REFUSE(keyRopeAntiquantScale);
+  FUSED_PLAN(ROPE_PARTS a.sink = optional_view(learnableSink);)
 }
 
 // What a captured call needs at most, whatever lengths an update brings: these plans need no more for longer ones.
