@@ -1,6 +1,6 @@
 """Checks what a compiler does not: the direction of includes, file lengths and folder names (docs: design rules).
 
-    acl aclnn hccl ge atc        entry points
+    acl aclnn atb hccl ge atc    entry points
     frontends  om                what makes and keeps graphs
     ops | graph | collective | media | blas   do not include each other; graph/ knows ops/ by its registry alone
     kernels  tensor  device
@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-LEVELS = {"acl": 4, "aclnn": 4, "hccl": 4, "ge": 4, "atc": 4, "frontends": 3, "om": 3, "ops": 2, "graph": 2, "collective": 2, "media": 2, "blas": 2,
+LEVELS = {"acl": 4, "aclnn": 4, "atb": 4, "hccl": 4, "ge": 4, "atc": 4, "frontends": 3, "om": 3, "ops": 2, "graph": 2, "collective": 2, "media": 2, "blas": 2,
           "kernels": 1, "tensor": 1, "device": 1, "base": 0}
 APART = {"ops", "graph", "collective", "media", "blas"}
 # what graph/ may include of ops/: calls of operators by their names, and what they are made of
