@@ -11,10 +11,11 @@ ATB_OP(ReshapeAndCache, aclnnScatterPaKvCache, (In, key), (OptIn, value), (InOut
   op.require(compressType == 0, "compressType is {}, supported is 0", compressType);
   op.require(kvCacheCfg >= 0 && kvCacheCfg <= kBlocked, "kvCacheCfg is {}, want 0 to 2", kvCacheCfg);
   const char* mode = kvCacheCfg == kBlocked ? "PA_NZ" : "Norm";
-  if (kvCacheCfg == kKeysAlone) call(op, "aclnnScatterPaCache", key, keyCache, slots, nullptr, nullptr, nullptr, mode);
-  else
-    call(op, "aclnnScatterPaKvCache", key, keyCache, slots, value, valueCache, nullptr, nullptr, nullptr, mode, "None",
-         nullptr, nullptr);
+  call(op, "aclnnScatterPaCache", key, keyCache, slots, nullptr, nullptr, nullptr, mode);
+  if (kvCacheCfg == kKeysAlone) return;
+  op.require(value && valueCache, "value or valueCache is absent, which kvCacheCfg {} wants", kvCacheCfg);
+  // Keys and values may be of different types.
+  call(op, "aclnnScatterPaCache", value, valueCache, slots, nullptr, nullptr, nullptr, mode);
 }
 
 ATB_FUNCTIONS(AtbPagedCacheLoad, PagedCacheLoad, aclnnGatherPaKvCache, (In, keyCache), (In, valueCache),
@@ -22,9 +23,18 @@ ATB_FUNCTIONS(AtbPagedCacheLoad, PagedCacheLoad, aclnnGatherPaKvCache, (In, keyC
               (Int8, kvCacheCfg), (Bool, isSeqLensCumsum), (Bool, hasSeqStarts)) {
   op.require(hasSeqStarts == static_cast<bool>(seqStarts), "hasSeqStarts is {}, seqStarts {}", hasSeqStarts,
              seqStarts ? "given" : "absent");
-  // Here 0 is the blocked layout.
-  call(op, "aclnnGatherPaKvCache", keyCache, valueCache, blockTables, contextLens, key, value, seqStarts,
-       kvCacheCfg == 0 ? "PA_NZ" : "Norm", isSeqLensCumsum);
+  const bool blocked = kvCacheCfg == 0;
+  op.require(keyCache->rank == 4, "keyCache is {}, want four dimensions", describe(*keyCache));
+  StepArgument begins = seqStarts;
+  Temp pages(DType::Int32), first(DType::Int32);
+  if (seqStarts) {  // reading begins with a whole page
+    const int64_t page = keyCache->dims[blocked ? 2 : 1];
+    call(op, "aclnnFloorDivides", seqStarts, page, pages);
+    call(op, "aclnnMuls", *pages, page, first);
+    begins = *first;
+  }
+  call(op, "aclnnGatherPaKvCache", keyCache, valueCache, blockTables, contextLens, key, value, begins,
+       blocked ? "PA_NZ" : "Norm", isSeqLensCumsum);
 }
 
 }  // namespace updraft::atb_ops

@@ -79,7 +79,7 @@ ATB_FUNCTIONS(AtbRingMLA, RingMLA, aclnnFusedInferAttentionScoreV3, (In, qNope),
               (Int, kvHeadNum), (Float, qkScale), (Int32, kernelType), (Int32, maskType), (Int32, inputLayout),
               (Int32, calcType), (Out, out), (Out, softmaxLse)) {
   (void)kernelType;  // how exact the card computes: FLOAT here
-  (void)mask;        // a triangle that all calls share, where maskType says so
+  (void)mask;        // where maskType says so a triangle: query i sees the keys up to i
   op.require(maskType == 0 || maskType == 1, "maskType is {}, want 0 (none) or 1 (triu)", maskType);
   op.require(inputLayout == 0, "inputLayout is {}, supported is 0 (BSND)", inputLayout);
   op.require(calcType == 0 || calcType == 1, "calcType is {}, want 0 (default) or 1 (first ring)", calcType);
@@ -112,7 +112,7 @@ ATB_FUNCTIONS(AtbRingMLA, RingMLA, aclnnFusedInferAttentionScoreV3, (In, qNope),
   call(op, "aclnnFusedInferAttentionScoreV3", q, std::vector<const TensorView*>{&k}, std::vector<const TensorView*>{&v},
        nullptr, nullptr, ends_of(lengths), ends_of(key_lengths), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, q_rope,
-       k_rope, nullptr, headNum, static_cast<double>(qkScale), kFar, kFar, "TND", kv_heads, maskType ? 3 : 0, 0, 0, 0,
+       k_rope, nullptr, headNum, static_cast<double>(qkScale), kFar, kFar, "TND", kv_heads, maskType ? 2 : 0, 0, 0, 0,
        true, 0, 0, own.out, lse);
   if (first) return;
   op.launch([before = Block{*prevOut, *prevLse}, own, all = Block{result, *softmaxLse}] {

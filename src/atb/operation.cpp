@@ -173,9 +173,10 @@ class OfFunction final : public Planned {
   /// Lengths lie on the host; nothing but the address says so.
   void mark_host_tensors(const Value* values) const {
     for (size_t i = 0; i < info_.parameters.size(); ++i) {
-      if (info_.parameters[i].kind != Kind::Tensor || !info_.parameters[i].read()) continue;
+      const Parameter& p = info_.parameters[i];
+      if (p.kind != Kind::Tensor || p.direction != Direction::In) continue;
       aclTensor* t = tensor_pool().get(values[i].pointer());
-      if (t && t->view.data && !Device::owner(t->view.data)) t->on_host = true;
+      if (t && t->storage && !Device::owner(t->storage)) t->on_host = true;
     }
   }
 
