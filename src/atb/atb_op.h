@@ -31,7 +31,7 @@ atb::Status make(Recipe recipe, atb::Operation** operation) noexcept;
 int plan(const char* name, const OpInfo& info, const Value* values, uint64_t* workspace,
          atb::Operation** operation) noexcept;
 /// The second: runs the plan on the context's stream.
-int run(const char* name, atb::Operation* operation, atb::Context* context) noexcept;
+int run(const char* name, const OpInfo& info, atb::Operation* operation, atb::Context* context) noexcept;
 
 }  // namespace updraft::atb_ops
 
@@ -60,6 +60,6 @@ int run(const char* name, atb::Operation* operation, atb::Context* context) noex
     return ::updraft::atb_ops::plan(#NAME, TYPE##_info, updraft_values, workspace, operation);                      \
   }                                                                                                                 \
   extern "C" UPDRAFT_API int NAME(void*, uint64_t, ::atb::Operation* operation, ::atb::Context* context) {          \
-    return ::updraft::atb_ops::run(#NAME, operation, context);                                                      \
+    return ::updraft::atb_ops::run(#NAME, TYPE##_info, operation, context);                                         \
   }                                                                                                                 \
   ATB_PLAN(TYPE, __VA_ARGS__)

@@ -43,6 +43,7 @@ class Planned : public atb::Operation {
 
   /// Clients put the name before "setup failed!", and ask for nothing else: the reason follows it.
   std::string GetName() const override { return refusal_.empty() ? name_ : name_ + " (" + refusal_ + ")"; }
+  const std::string& refusal() const { return refusal_; }
   atb::Status reserved1() override { return code::kAclApiNotSupport; }
   atb::Status reserved2() override { return code::kAclApiNotSupport; }
   atb::Status reserved3() override { return code::kAclApiNotSupport; }
@@ -184,8 +185,8 @@ class OfFunction final : public Planned {
 };
 
 /// Clients print a number alone.
-int told(const char* name, const atb::Operation& operation, int status) {
-  if (status) std::fprintf(stderr, "updraft: %s: %s\n", name, operation.GetName().c_str());
+int told(const char* name, const Planned& operation, int status) {
+  if (status) std::fprintf(stderr, "updraft: %s: %s\n", name, operation.refusal().c_str());
   return status;
 }
 
@@ -215,12 +216,14 @@ int plan(const char* name, const OpInfo& info, const Value* values, uint64_t* wo
   return told(name, made, made.plan(values));
 }
 
-int run(const char* name, atb::Operation* operation, atb::Context* context) noexcept {
+int run(const char* name, const OpInfo& info, atb::Operation* operation, atb::Context* context) noexcept {
   OfFunction* made = nullptr;
   const int status = guard(name, [&] {
     require_pointer(operation, "operation");
     made = dynamic_cast<OfFunction*>(operation);
-    if (!made) throw Error(code::kAclnnParamInvalid, "operation is none of {}GetWorkspaceSize", name);
+    if (!made || &made->info() != &info)
+      throw Error(code::kAclnnParamInvalid, "operation is {}, want one of {}GetWorkspaceSize", operation->GetName(),
+                  name);
   });
   return status ? status : told(name, *made, made->run(context));
 }

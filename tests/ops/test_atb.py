@@ -376,7 +376,7 @@ cache, table, lengths = torch.zeros(3, 4, 2, 16).half().npu(), torch.tensor([[0,
     ("torch_npu.atb._npu_flash_attention_v2(q, q, q, [2], mask=torch.zeros(256, 256).half().npu(), slopes=torch.zeros(4).half().npu(), "
      "mask_type=4, scale_value=0.3, num_heads=4, num_kv_heads=4, out=out)", "maskType is 4, supported are"),
     ("torch_npu.atb.npu_multi_head_latent_attention(q, q, cache, cache, table, [5, 3], 4, 0.3, 2, cache_mode='nzcache')",
-     "updraft: AtbMLA: AtbMLA (cacheMode is 3: quantised and blocked caches are not supported, want 1 (krope_ctkv))"),
+     "updraft: AtbMLA: cacheMode is 3: quantised and blocked caches are not supported, want 1 (krope_ctkv)"),
     ("k = q[:, :2].contiguous(); torch_npu._npu_reshape_and_cache(k, k, cache, cache.clone(), torch.tensor([0]).int().npu())", "slotMapping is INT32[1]"),
 ])
 def test_what_is_not_supported_says_so(call, words):
