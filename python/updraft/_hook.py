@@ -42,6 +42,8 @@ def _client(name, path):
     # apex imports torch, which loads the libraries; many packages only ask whether there is one. tfdbg_ascend wants none
     if name in ("apex", "tfdbg_ascend"):
         return None if _tree.foreign_cann(os.environ) else _from_tree(name)
+    if name in TRITON:
+        return _triton(name, path)
     if name == "torch_npu.dynamo.torchair":
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
@@ -57,6 +59,26 @@ def _client(name, path):
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
     return None
+
+
+# Triton itself, and what is done to its parts when they are complete.
+TRITON = {"triton": None, "triton.backends": "register", "triton.language.extra": "add_extension", "triton.runtime.interpreter": "mend"}
+
+
+def _triton(name, path):
+    """Where torch_npu is used, or can be, Triton's kernels are interpreted: see _triton.py."""
+    if name == "triton":
+        if _find("torch_npu") is None or _tree.foreign_cann(os.environ):
+            return None
+        from updraft import _triton as client
+
+        _state["interpreted"] = client.interpret()
+        return None
+    if not _state.get("interpreted"):
+        return None
+    from updraft import _triton as client
+
+    return _spec_with_step(name, getattr(client, TRITON[name]), path)
 
 
 def _from_tree(name):

@@ -1,0 +1,40 @@
+"""triton-ascend of PyPI, unmodified: kernels run in Triton's interpreter, because CANN's compiler is not here (python/updraft/_triton.py)."""
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..subproc import ROOT, environment
+
+FOLDER = ROOT / ".venv-triton"
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.skipif(not (FOLDER / "triton").is_dir(), reason="./dev test clients installs triton-ascend")
+
+
+def run(*command, **variables):
+    return subprocess.run([sys.executable, "-W", "ignore", *command], capture_output=True, text=True, timeout=300,
+                          env=environment(PYTHONPATH=str(FOLDER), **variables))
+
+
+@pytest.mark.parametrize("program", ["kernels", "extension"])
+def test_programs(program):
+    done = run(str(HERE / f"{program}.py"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+ASKS = """
+import os, triton
+print(os.environ.get("TRITON_INTERPRET"), [b.driver.__name__ for b in triton.backends.backends.values()])
+"""
+
+
+@pytest.mark.parametrize("variables", [{"TRITON_INTERPRET": "0"}, {"UPDRAFT_DISABLE": "1"}])
+def test_triton_stays_as_it_is(variables):
+    done = run("-c", ASKS, **variables)
+    assert done.stdout == f"{variables.get('TRITON_INTERPRET')} ['NPUDriver']\n", done.stdout + done.stderr
+
+
+def test_triton_before_torch():
+    done = run("-c", ASKS + "import torch, torch_npu\nprint(triton.runtime.driver.active.get_current_device())")
+    assert done.stdout == "1 ['VirtualNpu']\n0\n", done.stdout + done.stderr
