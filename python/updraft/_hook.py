@@ -62,7 +62,8 @@ def _client(name, path):
 
 
 # Triton itself, and what is done to its parts when they are complete.
-TRITON = {"triton": None, "triton.backends": "register", "triton.language.extra": "add_extension", "triton.runtime.interpreter": "mend"}
+TRITON = {"triton": None, "triton.backends": "register", "triton.language.extra": "add_extension", "triton.runtime.interpreter": "mend",
+          "triton.language.extra.libdevice": "compute_libdevice", "triton.language.extra.ascend.libdevice": "compute_libdevice"}
 
 
 def _triton(name, path):

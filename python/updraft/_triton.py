@@ -101,6 +101,26 @@ def _driver(base, others):
     return VirtualNpu
 
 
+def _compiler(base):
+    class Interpreted(base):
+        """Kernels are not compiled; who asks by a target of another device is told that this one is not it."""
+
+        @staticmethod
+        def supports_target(target):
+            return target.backend == "npu"
+
+        def hash(self):
+            return "interpreted"
+
+    def refuse(self, *_, **__):
+        raise NotImplementedError("Triton's kernels are interpreted on the virtual NPU (TRITON_INTERPRET=1), nothing is compiled")
+
+    for name in Interpreted.__abstractmethods__:
+        setattr(Interpreted, name, refuse)
+    Interpreted.__abstractmethods__ = frozenset()
+    return Interpreted
+
+
 def _is_npu(name):
     return name in ("ascend", "npu")
 
@@ -108,7 +128,7 @@ def _is_npu(name):
 def register(module):
     """module: triton.backends, when it is complete."""
     kept = {name: backend for name, backend in module.backends.items() if not _is_npu(name)}
-    compiler = next((backend.compiler for name, backend in module.backends.items() if _is_npu(name)), None)
+    compiler = next((backend.compiler for name, backend in module.backends.items() if _is_npu(name)), None) or _compiler(module.BaseBackend)
     driver = _driver(module.DriverBase, [backend.driver for backend in kept.values()])
     module.backends.update({"npu": module.Backend(compiler=compiler, driver=driver)})
     for name in [name for name in module.backends if _is_npu(name) and name != "npu"]:
@@ -123,16 +143,16 @@ def mend(interpreter):
 
 
 def _know_options(interpreter):
-    """Options of a compiler are none of a kernel's arguments; triton-ascend 3.2.0 gives its interpreter more of them, from autotuned
-    configurations, than it takes out again."""
-    import inspect
-
-    from triton.runtime.autotuner import Config
-
-    if not hasattr(interpreter, "RESERVED_KWS"):  # newer ones take the kernel's own arguments
+    """What is no argument of the kernel is for a compiler: triton-ascend 3.2.0 gives its interpreter more of them than it takes out again.
+    Newer ones take the kernel's own."""
+    if not hasattr(interpreter, "RESERVED_KWS"):
         return
-    options = set(inspect.signature(Config.__init__).parameters) - {"self", "kwargs", "pre_hook", "ir_override"}
-    interpreter.RESERVED_KWS.extend(sorted(options - set(interpreter.RESERVED_KWS)))
+    theirs = interpreter.GridExecutor.__call__
+
+    def call(self, *args, **kwargs):
+        return theirs(self, *args, **{name: value for name, value in kwargs.items() if name in self.arg_names or name == "warmup"})
+
+    interpreter.GridExecutor.__call__ = call
 
 
 def _take_numbers(interpreter):
@@ -157,7 +177,7 @@ COMPUTES = {"unary_op": 0, "binary_op": 0, "ternary_op": 2, "create_fma": 2, "cr
 def _compute_bfloat16(interpreter):
     """Triton's interpreter keeps BFLOAT16 as the bits of it and computes with them as whole numbers. Here it computes in float, and rounds."""
     import numpy as np
-    from triton.language.core import bfloat16, float32
+    from triton.language.core import bfloat16, float32, int1
 
     handle_of, builder = interpreter.TensorHandle, interpreter.InterpreterBuilder
 
@@ -196,8 +216,10 @@ def _compute_bfloat16(interpreter):
     for name, place in COMPUTES.items():
         setattr(builder, name, in_float(getattr(builder, name), place))
     builder.cast_impl = cast(builder.cast_impl)
-    if not hasattr(builder, "get_bf16"):  # Triton 3.2: numbers beside BFLOAT16
+    if not hasattr(builder, "get_bf16"):  # Triton 3.2: numbers beside BFLOAT16, and the type of bools
         builder.get_bf16 = lambda self, value: narrow(self.get_fp32(value))
+    if not hasattr(builder, "get_int1_ty"):
+        builder.get_int1_ty = lambda self: int1
 
 
 # --- what triton-ascend has beside Triton ------------------------------------------------------------------------
@@ -210,12 +232,16 @@ def _region(offsets, sizes, strides):
     return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(*map(_numbers, (offsets, sizes, strides))))
 
 
-def _tensor(like, data):
+def tensor_of(data, dtype):
+    """Numbers of NumPy as an interpreted kernel has them."""
     from triton.runtime.interpreter import TensorHandle
 
-    language = sys.modules["triton.language"]
-    return language.tensor(TensorHandle(data, like.handle.dtype),
-                           language.block_type(like.dtype.scalar, list(data.shape)) if data.ndim else like.dtype.scalar)
+    core = sys.modules["triton.language.core"]
+    return core.tensor(TensorHandle(data, dtype), core.block_type(dtype, list(data.shape)) if data.ndim else dtype)
+
+
+def _tensor(like, data):
+    return tensor_of(data, like.handle.dtype)
 
 
 def extract_slice(ful, offsets, sizes, strides, **_):
@@ -237,12 +263,15 @@ def get_element(src, indice, **_):
     return _tensor(src, np.asarray(src.handle.data[tuple(_numbers(indice))]))
 
 
-def _of_cann(name):
-    if name != "libdevice":
-        raise AttributeError("triton.language.extra.cann has no %s here" % name)
-    import triton.language.extra.libdevice as libdevice
+def _hint(*_, **__):
+    """What a compiler may do with a tensor is nothing to an interpreter."""
 
-    return libdevice
+
+class _Lacking(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError("%s.%s is not there for kernels that are interpreted (updraft)" % (self.__name__, name))
 
 
 def add_extension(extra):
@@ -251,11 +280,21 @@ def add_extension(extra):
 
     if PathFinder.find_spec("triton.language.extra.cann", extra.__path__) is not None:
         return
-    cann = types.ModuleType("triton.language.extra.cann", "What triton-ascend has, for kernels that are interpreted (updraft).")
+    parts = [_Lacking("triton.language.extra.cann" + part, "What triton-ascend has, for kernels that are interpreted.")
+             for part in ("", ".extension", ".libdevice")]
+    cann, cann.extension, cann.libdevice = parts
     cann.__path__ = []
-    cann.extension = types.ModuleType("triton.language.extra.cann.extension", cann.__doc__)
     for function in (extract_slice, insert_slice, get_element):
         setattr(cann.extension, function.__name__, function)
-    cann.__getattr__ = _of_cann
+    cann.extension.multibuffer = cann.extension.compile_hint = _hint
+    compute_libdevice(cann.libdevice)
     extra.cann = cann
-    sys.modules.update({part.__name__: part for part in (cann, cann.extension)})
+    sys.modules.update({part.__name__: part for part in parts})
+
+
+def compute_libdevice(module):
+    """module: one of names that a compiler links, when it is complete."""
+    from updraft import _triton_libdevice
+
+    for name, function in _triton_libdevice.functions().items():
+        setattr(module, name, function)

@@ -17,7 +17,7 @@ def run(*command, **variables):
                           env=environment(PYTHONPATH=str(FOLDER), **variables))
 
 
-@pytest.mark.parametrize("program", ["kernels", "extension"])
+@pytest.mark.parametrize("program", ["kernels", "extension", "libdevice", "inductor"])
 def test_programs(program):
     done = run(str(HERE / f"{program}.py"))
     assert done.returncode == 0, done.stdout + done.stderr
