@@ -48,6 +48,23 @@ struct VariantPack {
 };
 static_assert(sizeof(Tensor) == 0x68 && sizeof(SVector<Tensor>) == 0x1a80 && sizeof(VariantPack) == 0x3500);
 
+/// A std::string for the client: that of C++11, or, where the process's PyTorch has the older ABI (releases
+/// before 2.7), the pointer that a std::string was then. Only so many bytes are written: the client has no more room
+/// for it.
+class Text {
+ public:
+  explicit Text(const std::string& text);
+  Text(const Text&) = delete;
+  ~Text();
+  std::string str() const;
+
+ private:
+  union {
+    std::string text_;
+    char older_[8];
+  };
+};
+
 /// What operations run on. Clients make it by CreateContext().
 class Context {
  public:
@@ -64,7 +81,7 @@ class Context {
 class Operation {
  public:
   virtual ~Operation();
-  virtual std::string GetName() const = 0;
+  virtual Text GetName() const = 0;
   virtual Status reserved1() = 0;
   virtual Status reserved2() = 0;
   virtual Status reserved3() = 0;

@@ -42,7 +42,7 @@ class Planned : public atb::Operation {
   explicit Planned(const char* name) : name_(name) {}
 
   /// Clients put the name before "setup failed!", and ask for nothing else: the reason follows it.
-  std::string GetName() const override { return refusal_.empty() ? name_ : name_ + " (" + refusal_ + ")"; }
+  atb::Text GetName() const override { return atb::Text(refusal_.empty() ? name_ : name_ + " (" + refusal_ + ")"); }
   const std::string& refusal() const { return refusal_; }
   atb::Status reserved1() override { return code::kAclApiNotSupport; }
   atb::Status reserved2() override { return code::kAclApiNotSupport; }
@@ -208,7 +208,7 @@ int plan(const char* name, const OpInfo& info, const Value* values, uint64_t* wo
     if (!*operation) *operation = new OfFunction(name, info);
     auto* made = dynamic_cast<OfFunction*>(*operation);
     if (!made || &made->info() != &info)
-      throw Error(code::kAclnnParamInvalid, "operation is {}, want null or what {} made", (*operation)->GetName(),
+      throw Error(code::kAclnnParamInvalid, "operation is {}, want null or what {} made", (*operation)->GetName().str(),
                   name);
   });
   if (status) return status;
@@ -222,8 +222,8 @@ int run(const char* name, const OpInfo& info, atb::Operation* operation, atb::Co
     require_pointer(operation, "operation");
     made = dynamic_cast<OfFunction*>(operation);
     if (!made || &made->info() != &info)
-      throw Error(code::kAclnnParamInvalid, "operation is {}, want one of {}GetWorkspaceSize", operation->GetName(),
-                  name);
+      throw Error(code::kAclnnParamInvalid, "operation is {}, want one of {}GetWorkspaceSize",
+                  operation->GetName().str(), name);
   });
   return status ? status : told(name, *made, made->run(context));
 }

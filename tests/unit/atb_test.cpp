@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
+#include "atb/older_text.h"
 #include "error_text.h"
 
 extern "C" {
@@ -96,7 +98,7 @@ using Floats = std::vector<float>;
 
 TEST_F(Atb, AnOperationRunsOnTensorsOfAnyShape) {
   atb::Operation* op = product(*this);
-  EXPECT_EQ(op->GetName(), "LinearOperation");
+  EXPECT_EQ(op->GetName().str(), "LinearOperation");
   const atb::Tensor x = tensor({2, 2}, {1, 2, 3, 4}), w = tensor({2, 1}, {10, 1}), y = tensor({2, 1}, {0, 0});
   const atb::Tensor wide = tensor({1, 2}, {5, 7}), other = tensor({1, 1}, {0});
   uint64_t workspace = 7;
@@ -192,21 +194,29 @@ TEST_F(Atb, TheNameTellsWhyItWasRefused) {
   const atb::Tensor x = tensor({2, 2}, {1, 2, 3, 4}), y = tensor({3, 1}, {0, 0, 0});
   uint64_t workspace = 0;
   EXPECT_EQ(op->Setup(*pack({x}, {y}), workspace, context), 161002);
-  EXPECT_EQ(op->GetName(), "LinearOperation (1 inputs are given, want 2: x, weight)");
+  EXPECT_EQ(op->GetName().str(), "LinearOperation (1 inputs are given, want 2: x, weight)");
   EXPECT_EQ(op->Setup(*pack({x, x}, {y}), workspace, context), 161002);
-  EXPECT_NE(op->GetName().find("out is FLOAT[3,1]"), std::string::npos) << op->GetName();
+  EXPECT_NE(op->GetName().str().find("out is FLOAT[3,1]"), std::string::npos) << op->GetName().str();
   EXPECT_EQ(op->Setup(*pack({x, atb::Tensor{{-1, 2, {}}, nullptr, nullptr, 0}}, {y}), workspace, context), 161002);
-  EXPECT_NE(op->GetName().find("Linear wants weight: a tensor"), std::string::npos) << op->GetName();
+  EXPECT_NE(op->GetName().str().find("Linear wants weight: a tensor"), std::string::npos) << op->GetName().str();
   atb::Tensor many = x;
   many.desc.shape.dimNum = 9;
   EXPECT_EQ(op->Setup(*pack({many, x}, {y}), workspace, context), 161002);
-  EXPECT_NE(op->GetName().find("x has 9 dimensions, the most is 8"), std::string::npos) << op->GetName();
+  EXPECT_NE(op->GetName().str().find("x has 9 dimensions, the most is 8"), std::string::npos) << op->GetName().str();
   const auto good = pack({x, x}, {x});
   EXPECT_EQ(op->Setup(*good, workspace, context), 0);
-  EXPECT_EQ(op->GetName(), "LinearOperation");
+  EXPECT_EQ(op->GetName().str(), "LinearOperation");
   EXPECT_NE(op->Execute(*good, nullptr, 0, nullptr), 0);
-  EXPECT_NE(op->GetName().find("context is null"), std::string::npos) << op->GetName();
+  EXPECT_NE(op->GetName().str().find("context is null"), std::string::npos) << op->GetName().str();
   atb::DestroyOperation(op);
+}
+
+TEST(AtbText, TheOlderAbiGetsThePointerThatAStringWas) {
+  alignas(8) char room[24];
+  std::fill(std::begin(room), std::end(room), 'x');
+  updraft::atb_ops::make_older_text(room, "LinearOperation (why)");
+  EXPECT_EQ(std::string(room + 8, room + 24), std::string(16, 'x')) << "the client has room for a pointer";
+  EXPECT_EQ(updraft::atb_ops::take_older_text(room), "LinearOperation (why)");
 }
 
 TEST_F(Atb, NullIsRefused) {
@@ -253,7 +263,8 @@ TEST_F(Atb, TheCFunctionsKeepTheirPlanInTheOperation) {
   EXPECT_NE(error_text().find("the plan has run"), std::string::npos);
   EXPECT_EQ(plan(3, 8), 161002);
   EXPECT_EQ(plan(1, 2), 161002);
-  EXPECT_NE(op->GetName().find("activationType is 2, supported is 8 (sigmoid)"), std::string::npos) << op->GetName();
+  EXPECT_NE(op->GetName().str().find("activationType is 2, supported is 8 (sigmoid)"), std::string::npos)
+      << op->GetName().str();
   atb::Operation* other = product(*this);
   std::swap(op, other);
   EXPECT_EQ(plan(1, 8), 161002);

@@ -15,8 +15,6 @@ import contract
 import support
 
 RUNS = ROOT / "abi" / "torch_npu_runs.toml"
-# the library of ATB, fused operators of language models, is another product; torch_npu opens its plug-in only when asked to
-FOREIGN_LIBRARIES = {"libatb.so"}
 
 TEXTS = {
     "torch-npu-versions.md": {
@@ -36,7 +34,6 @@ TEXTS = {
         "refused_columns": "| name | releases |",
         "libraries": "## Libraries",
         "library_columns": "| library | part | releases | |",
-        "foreign": "not of CANN: operators of ATB are not available",
         "ours": "there",
         "missing": "missing",
         "cuda": "## Builds for CUDA",
@@ -57,7 +54,6 @@ TEXTS = {
         "refused_columns": "| 接口 | 版本 |",
         "libraries": "## 库",
         "library_columns": "| 库 | 部分 | 版本 | |",
-        "foreign": "不属于 CANN：ATB 的算子不可用",
         "ours": "有",
         "missing": "没有",
         "cuda": "## CUDA 版本的 torch",
@@ -116,7 +112,7 @@ def page(texts, language, facts):
     lines += table(texts["refused_columns"], ((f"`{facts.names[name].text}`", facts.spans(releases)) for name, releases in sorted(
         refused.items(), key=lambda item: facts.names[item[0]].text)))
     lines += [texts["libraries"], ""]
-    state = lambda name: texts["foreign"] if name in FOREIGN_LIBRARIES else texts["ours"] if name in facts.sonames else texts["missing"]
+    state = lambda name: texts["ours"] if name in facts.sonames else texts["missing"]
     lines += table(texts["library_columns"], ((f"`{row[2]}`", row[1], facts.spans(releases), state(row[2]))
                                               for row, releases in sorted(facts.asked.items()) if row[0] == "needs"))
     lines += [texts["footer"], ""] + [f"- {release}: `{file}` `{digest}`" for release, (file, digest) in facts.wheels.items()]
