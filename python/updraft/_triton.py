@@ -1,4 +1,4 @@
-"""Triton's kernels on the virtual NPU: they run in Triton's own interpreter, a program of the grid after another, on copies in the host's memory.
+"""Triton's kernels on the virtual NPU: they run in Triton's own interpreter, a program of the grid after another.
 
 triton-ascend compiles for the card with bisheng, CANN's compiler, which there is none of here. Where TRITON_INTERPRET is 1 when a kernel is
 defined, Triton interprets it instead; and a driver of ours answers what libraries ask of the device (vLLM: whether there is one, and
@@ -7,9 +7,11 @@ its cores). TRITON_INTERPRET=0 leaves Triton as it is.
 Facts: triton 3.9 and triton-ascend 3.2.0 as PyPI has them, and vllm-ascend 0.26, which takes three functions of triton-ascend's extension.
 """
 
+import ctypes
 import os
 import shutil
 import sys
+import threading
 import types
 
 
@@ -137,22 +139,92 @@ def register(module):
 
 def mend(interpreter):
     """interpreter: triton.runtime.interpreter, when it is complete."""
-    _know_options(interpreter)
+    _launch(interpreter)
     _take_numbers(interpreter)
     _compute_bfloat16(interpreter)
 
 
-def _know_options(interpreter):
-    """What is no argument of the kernel is for a compiler: triton-ascend 3.2.0 gives its interpreter more of them than it takes out again.
-    Newer ones take the kernel's own."""
-    if not hasattr(interpreter, "RESERVED_KWS"):
-        return
+def _launch(interpreter):
+    """Triton's interpreter copies whole storages to the host and back. The device's memory is the host's here, so a kernel works on it where it is,
+    behind what its stream has before. In a capture it becomes a host function of the graph."""
     theirs = interpreter.GridExecutor.__call__
+    know_options = hasattr(interpreter, "RESERVED_KWS")  # newer ones take the kernel's own arguments
+    one = threading.RLock()  # an interpreter has one grid
+
+    def interpreted(self, args, kwargs):
+        with one:
+            return theirs(self, *args, **kwargs)
 
     def call(self, *args, **kwargs):
-        return theirs(self, *args, **{name: value for name, value in kwargs.items() if name in self.arg_names or name == "warmup"})
+        if know_options:  # triton-ascend 3.2.0 gives its interpreter more options of a compiler than it takes out again
+            kwargs = {name: value for name, value in kwargs.items() if name in self.arg_names or name == "warmup"}
+        streams = _streams([*args, *kwargs.values()])
+        capturing = streams and _capturing()
+        if os.environ.get("UPDRAFT_STRICT", "0") not in ("", "0"):
+            if capturing:
+                raise NotImplementedError("a kernel of Triton cannot be captured with UPDRAFT_STRICT=1: it runs on the host, which may not "
+                                          "touch the device's memory then")
+            return interpreted(self, args, kwargs)
+        for stream in () if capturing else streams:
+            stream.synchronize()
+        args, kwargs = [_on_host(a) for a in args], {name: _on_host(a) for name, a in kwargs.items()}
+        if not capturing:
+            return interpreted(self, args, kwargs)
+        _put_on_stream(lambda: interpreted(self, args, kwargs), getattr(self.fn, "__name__", "kernel"))
 
     interpreter.GridExecutor.__call__ = call
+
+
+def _is_npu_tensor(x):
+    return hasattr(x, "data_ptr") and getattr(getattr(x, "device", None), "type", "") == "npu"
+
+
+def _streams(operands):
+    import torch
+
+    devices = {x.device for x in operands if _is_npu_tensor(x)}
+    return [torch.npu.current_stream(device) for device in devices]
+
+
+def _capturing():
+    import torch
+
+    return torch.npu.is_current_stream_capturing()
+
+
+def _on_host(x):
+    """A tensor of the NPU as one of the host, over the same memory."""
+    import torch
+
+    if not _is_npu_tensor(x) or not isinstance(x, torch.Tensor) or x.untyped_storage().nbytes() == 0:
+        return x
+    storage = x.untyped_storage()
+    bytes_of = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
+    same = torch.empty(0, dtype=x.dtype).set_(torch.frombuffer(bytes_of, dtype=torch.uint8).untyped_storage(), x.storage_offset(), x.size(), x.stride())
+    same.updraft_of = x  # as long as this one is there, the memory is
+    return same
+
+
+_reporting, _captured = set(), []
+
+
+def _put_on_stream(run, name):
+    """As a host function of the current stream, which is being captured: what it needs stays for as long as the process, as graphs may."""
+    import torch
+
+    stream = torch.npu.current_stream()
+    if stream.npu_stream not in _reporting:
+        _reporting.add(stream.npu_stream)
+        torch.npu._subscribe_report(stream)
+
+    def host(_):
+        try:
+            run()
+        except Exception as error:
+            print("updraft: kernel %s of Triton, in a captured graph: %s: %s" % (name, type(error).__name__, error), file=sys.stderr)
+
+    _captured.append(host)
+    torch.npu._launch_host_func(stream, host, None)
 
 
 def _take_numbers(interpreter):

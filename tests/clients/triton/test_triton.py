@@ -17,10 +17,18 @@ def run(*command, **variables):
                           env=environment(PYTHONPATH=str(FOLDER), **variables))
 
 
-@pytest.mark.parametrize("program", ["kernels", "extension", "libdevice", "inductor"])
+@pytest.mark.parametrize("program", ["kernels", "graphs", "extension", "libdevice", "inductor"])
 def test_programs(program):
     done = run(str(HERE / f"{program}.py"))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_strict():
+    """The host may not touch the device's memory: the interpreter copies."""
+    done = run(str(HERE / "kernels.py"), UPDRAFT_STRICT="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run(str(HERE / "graphs.py"), UPDRAFT_STRICT="1")
+    assert "a kernel of Triton cannot be captured with UPDRAFT_STRICT=1" in done.stderr, done.stderr
 
 
 ASKS = """
