@@ -224,6 +224,15 @@ void set_half_inputs(Graph& graph, const std::string& names) {
   });
 }
 
+/// The stages read the outputs without asking whether they are there.
+void require_outputs(const Graph& graph) {
+  const Node* end = graph.net_output();
+  if (!end) throw Error(code::kAclnnParamInvalid, "graph {} has no outputs: give it a node NetOutput", graph.name());
+  for (size_t i = 0; i < end->inputs().size(); ++i)
+    if (!end->inputs()[i].from)
+      throw Error(code::kAclnnParamInvalid, "output {} of graph {} is not connected", i, graph.name());
+}
+
 /// The outputs as "node:index"; passes may give them other nodes later.
 std::vector<std::string> output_places(const Graph& graph) {
   std::vector<std::string> places;
@@ -348,6 +357,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   CompileReport own;
   CompileReport& report = wanted_report ? *wanted_report : own;
   check_options(options);
+  require_outputs(*model.graph);
   const Precision precision = Precision::parse(options);
   const PassSwitches switches = switches_of(options, report);
   const KernelMeta kernel_meta = KernelMeta::parse(options);

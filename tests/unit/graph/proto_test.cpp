@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph/builder.h"
+#include "graph/compile/compile.h"
 #include "graph/proto/fields.h"
 #include "graph/proto/model_proto.h"
 #include "om/om_file.h"
@@ -174,6 +175,27 @@ TEST(ModelMessages, WhatIsNoModelIsRefused) {
   std::string model;
   protozero::pbf_writer(model).add_message(field::kModelGraph, nested);
   EXPECT_NE(refusal(model).find("nested more than 64 deep"), std::string::npos);
+}
+
+TEST(ModelMessages, AGraphThatGivesNothingIsNotCompiled) {
+  const auto refusal = [](const Model& model) {
+    try {
+      compile(read_model(Bytes::copy_of(write_model(model).data(), write_model(model).size())), {});
+    } catch (const Error& e) { return std::string(e.what()); }
+    return std::string();
+  };
+  Model model;
+  model.graph = std::make_shared<Graph>("net");
+  const Endpoint x = model.graph->add_data("x", 0, {DType::Float, {2}}).out();
+  EXPECT_EQ(refusal(model), "graph net has no outputs: give it a node NetOutput");
+  Node& end = model.graph->make_net_output();
+  EXPECT_EQ(refusal(model), "");
+  model.graph->add_input(end, "x0", x);
+  model.graph->add_input(end, "x1", {});
+  try {
+    compile(model, {});
+    FAIL() << "an output that is not connected";
+  } catch (const Error& e) { EXPECT_STREQ(e.what(), "output 1 of graph net is not connected"); }
 }
 
 TEST(ModelMessages, EveryCutOfAModelIsRefusedOrAModel) {
