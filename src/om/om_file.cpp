@@ -229,6 +229,10 @@ std::vector<Bytes> bundle_members(const Bytes& file) {
     const Bytes rest = file.part(at, file.size() - at);
     try {
       const Header header = header_of(rest);
+      // header_of() asks this of headers that have this version only; without the length there is no next model.
+      if (header.model_length > rest.size() - header.header_bytes)
+        refuse(fmt::format("its header says {} bytes, {} follow it", header.model_length,
+                           rest.size() - header.header_bytes));
       members.push_back(rest.part(0, header.header_bytes + static_cast<size_t>(header.model_length)));
     } catch (const Error& e) { refuse(fmt::format("model {} of the bundle: {}", i, e.text())); }
     at += aligned(members.back().size());

@@ -1,5 +1,6 @@
 """Every operator whose descriptor or class says how a call looks (SAMPLE) is called so through the C ABI: with tensors side
 by side and apart, twice, against PyTorch's CPU in float64 where references.py has words for it."""
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,22 @@ def test_sample_of_corners(name):
         case = Case(name, seed=seed, draw=signed if kinds_of_numbers().get(name) == "finite" else special)
         wanted = references.find(name)(*case.read())
         check(name, case.run(strided=seed == 1), wanted)
+
+
+def texts():
+    """(operator, text of it) of all that have a sample"""
+    return [(name, p["name"]) for name in sampled() for p in operators()[name]["parameters"] if p["type"] == "Text"]
+
+
+@pytest.mark.parametrize("name,text", texts())
+def test_a_text_that_is_null(name, text):
+    """It is what is usual, or refused with its name; the process lives on."""
+    case = Case(name)
+    case.values[[p["name"] for p in case.parameters].index(text)] = None
+    try:
+        case.run()
+    except RuntimeError as e:
+        assert re.search(r": 16100[12]: ", str(e)), e
 
 
 def test_differences_are_seen():

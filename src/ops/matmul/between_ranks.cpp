@@ -249,7 +249,7 @@ void multiply(const TensorView& x1, const TensorView& x2, const TensorView& bias
 
 void check_group(const Op& op, const char* group, const char* reduce) {
   op.require(*group, "group is empty, want the name of a communicator (HcclGetCommName)");
-  op.require(!reduce || std::string_view(reduce) == "sum", "reduceOp is \"{}\", supported is \"sum\"",
+  op.require(!reduce || !*reduce || std::string_view(reduce) == "sum", "reduceOp is \"{}\", supported is \"sum\"",
              reduce ? reduce : "");
 }
 

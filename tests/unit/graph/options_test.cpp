@@ -151,6 +151,7 @@ TEST(Options, json_with_comments) {
   EXPECT_EQ(json["a//b"].size(), 2U);
   EXPECT_EQ(json["c"]["d"], "e");
   refuses([] { parse_relaxed_json("o", "f", "{\n\"a\": }"); }, "line 2 is no JSON");
+  refuses([] { parse_relaxed_json("o", "f", "{\n\"a\": 3e939}"); }, "line 2 is no JSON");
 }
 
 TEST(Options, switches_of_passes) {

@@ -35,6 +35,8 @@ bool resize_image(Conversion& c, const Resizing& r) {
     if (!value) return false;
     const auto by = value->reals();
     if (by.size() != 4 || !all_ones(by, 0, 2)) return false;
+    // beyond this no size can be said in int64_t; the negation catches NaN
+    if (!(by[2] > 0 && by[3] > 0 && by[2] < 1e9 && by[3] < 1e9)) return false;
     exact = by[2] == std::floor(by[2]) && by[3] == std::floor(by[3]);
     if (!exact && (dims[2] < 0 || dims[3] < 0)) return false;
     if (!exact) {
