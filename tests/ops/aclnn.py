@@ -95,7 +95,7 @@ class Arguments:
         if kind == "aclDataType":
             return ctypes.c_int32(TYPES[v])
         if kind == "char*":
-            return ctypes.c_char_p(v and v.encode())
+            return ctypes.c_char_p(None if v is None else v.encode())
         if v is None:
             return ctypes.c_void_p()
         if kind == "aclTensor*":
