@@ -245,22 +245,6 @@ void tell_planned(const aclOpExecutor& executor) {
 }
 }  // namespace
 
-namespace {
-
-/// A text that the client leaves out reads as an empty one: an operator takes it as its usual choice, or refuses it.
-/// `filled` holds the values where there is such a text.
-const Value* with_texts(const OpInfo& info, const Value* values, std::vector<Value>& filled) {
-  const auto parameters = info.parameters;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != Kind::Text || values[i].text()) continue;
-    if (filled.empty()) filled.assign(values, values + parameters.size());
-    filled[i] = Value(static_cast<const void*>(""));
-  }
-  return filled.empty() ? values : filled.data();
-}
-
-}  // namespace
-
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
   ApiScope call(info.name, ApiCall::Phase::Plan);
   int code = 0;
