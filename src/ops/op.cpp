@@ -378,6 +378,9 @@ void Op::check_arguments(bool handles) {
     } else if (p.kind == Kind::Tensors) {
       for (const aclTensor* t : value.tensors()->items)
         if (t) check_tensor(p, *t);
+    } else if (p.kind == Kind::Scalars) {
+      for (const aclScalar* s : value.scalars()->items)
+        if (!s) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
     }
   }
 }
