@@ -1,5 +1,7 @@
 #include "atb/attention.h"
 
+#include <numeric>
+
 #include "ops/gathered.h"
 #include "tensor/view_algebra.h"
 
@@ -23,6 +25,26 @@ TensorView as_tokens(const Op& op, const char* name, const TensorView& v, int64_
   r.strides[2] = v.strides[1];
   r.strides[1] = r.dims[2] * v.strides[1];
   return r;
+}
+
+inference::Attention attention_of(const Op& op, const char* name, const TensorView& query, int64_t heads,
+                                  int64_t kv_heads, double scale) {
+  inference::Attention a{.query = as_tokens(op, name, query, heads)};
+  a.layout = "TND";
+  a.heads = heads;
+  a.kv_heads = kv_heads ? kv_heads : heads;
+  a.scale = scale;
+  return a;
+}
+
+void set_lengths(Op& op, inference::Attention& a, const In& keys, const OptIn& queries, const char* queries_name) {
+  a.kv_lengths = op.integers("contextLens", keys.handle);
+  if (queries) {
+    a.q_lengths = ends_of(op.integers(queries_name, queries.handle));
+  } else {
+    a.q_lengths.resize(a.kv_lengths.size());
+    std::iota(a.q_lengths.begin(), a.q_lengths.end(), 1);
+  }
 }
 
 TensorView as_pages(const TensorView& v) { return v.rank == 4 ? v.transpose(1, 2) : v; }

@@ -11,6 +11,12 @@ std::vector<int64_t> ends_of(const std::vector<int64_t>& lengths);
 
 /// [tokens, heads * size] or [tokens, heads, size], as the latter.
 TensorView as_tokens(const Op& op, const char* name, const TensorView& v, int64_t heads);
+/// An attention of these queries; `kv_heads` 0: as many as `heads`. Keys, values, lengths and mask are still to be
+/// given.
+inference::Attention attention_of(const Op& op, const char* name, const TensorView& query, int64_t heads,
+                                  int64_t kv_heads, double scale);
+/// The lengths of sequences whose keys lie in pages; without lengths of queries each sequence has one.
+void set_lengths(Op& op, inference::Attention& a, const In& keys, const OptIn& queries, const char* queries_name);
 /// [pages, page, heads, size] as attention wants it, [pages, heads, page, size]; of three dimensions as it is.
 TensorView as_pages(const TensorView& v);
 

@@ -1,26 +1,20 @@
 // Experts within the best groups: GroupTopkOperation, AtbFusedAddTopkDiv.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "atb/atb_op.h"
 #include "base/parallel.h"
 #include "ops/gathered.h"
+#include "ops/moe/largest.h"
 
 namespace updraft::atb_ops {
 namespace {
 
 constexpr int32_t kSigmoid = 8;
 
-/// The positions of the k largest, the largest first; of equal ones the first.
 std::vector<int64_t> largest(const std::vector<float>& x, int64_t k) {
-  std::vector<int64_t> order(x.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
-    const float u = x[static_cast<size_t>(a)], v = x[static_cast<size_t>(b)];
-    return u != v ? u > v : a < b;
-  });
-  order.resize(static_cast<size_t>(k));
+  std::vector<int64_t> order;
+  moe::largest(x.data(), static_cast<int64_t>(x.size()), k, order);
   return order;
 }
 

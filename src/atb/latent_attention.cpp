@@ -1,7 +1,6 @@
 // Attention of latent keys and values (MLA), whose rotary parts stand beside them: to keys in pages (AtbMLA), and to a
 // block of keys, brought together with the result of other blocks (AtbRingMLA).
 #include <cmath>
-#include <numeric>
 
 #include "atb/attention.h"
 #include "base/parallel.h"
@@ -54,22 +53,12 @@ ATB_FUNCTIONS(AtbMLA, MLA, aclnnFusedInferAttentionScoreV3, (In, qNope), (In, qR
   op.require(!qkDescale && !pvDescale, "qkDescale or pvDescale is given, which belong to quantised caches");
   op.require(maskType >= 0 && maskType <= 2, "maskType is {}, want 0 (none), 1 (spec) or 2 (free)", maskType);
   op.require(calcType >= 0 && calcType <= 2, "calcType is {}, want 0 to 2", calcType);
-  inference::Attention a{.query = as_tokens(op, "qNope", *qNope, headNum)};
-  a.layout = "TND";
-  a.heads = headNum;
-  a.kv_heads = kvHeadNum ? kvHeadNum : headNum;
+  inference::Attention a = attention_of(op, "qNope", *qNope, headNum, kvHeadNum, static_cast<double>(qkScale));
   a.keys = a.values = {as_pages(*ctKV)};
   a.query_rope = as_tokens(op, "qRope", *qRope, headNum);
   a.key_rope = as_pages(*kRope);
   a.table = *blockTables;
-  a.scale = static_cast<double>(qkScale);
-  a.kv_lengths = op.integers("contextLens", contextLens.handle);
-  if (qSeqLen) {
-    a.q_lengths = ends_of(op.integers("qSeqLen", qSeqLen.handle));
-  } else {
-    a.q_lengths.resize(a.kv_lengths.size());  // one query each
-    std::iota(a.q_lengths.begin(), a.q_lengths.end(), 1);
-  }
+  set_lengths(op, a, contextLens, qSeqLen, "qSeqLen");
   set_mask(op, a, maskType == 0 ? Mask::None : maskType == 1 ? Mask::ByToken : Mask::Triangle, mask);
   plan_attention(op, a, as_tokens(op, "out", *out, headNum), lse ? &*lse : nullptr);
 }

@@ -1,6 +1,4 @@
 // Attention of steps to keys in pages: PagedAttentionOperation.
-#include <numeric>
-
 #include "atb/attention.h"
 #include "tensor/view_algebra.h"
 
@@ -28,10 +26,7 @@ ATB_OP(PagedAttention, aclnnIncreFlashAttentionV4, (In, query), (In, keyCache), 
   op.require(quantType == 0 && !kDescale && !vDescale,
              "quantType is {}: quantised keys and values are not supported, want 0", quantType);
   op.require(compressType == 0, "compressType is {}, supported is 0", compressType);
-  inference::Attention a{.query = as_tokens(op, "query", *query, headNum)};
-  a.layout = "TND";
-  a.heads = headNum;
-  a.kv_heads = kvHeadNum ? kvHeadNum : headNum;
+  inference::Attention a = attention_of(op, "query", *query, headNum, kvHeadNum, qkScale);
   a.keys = {as_pages(*keyCache)};
   if (mlaVHeadSize) {
     op.require(keyCache->rank == 4 && mlaVHeadSize > 0 && mlaVHeadSize <= keyCache->dims[3],
@@ -42,14 +37,7 @@ ATB_OP(PagedAttention, aclnnIncreFlashAttentionV4, (In, query), (In, keyCache), 
     a.values = {as_pages(*valueCache)};
   }
   a.table = *blockTables;
-  a.scale = qkScale;
-  a.kv_lengths = op.integers("contextLens", contextLens.handle);
-  if (qSeqLens) {
-    a.q_lengths = ends_of(op.integers("qSeqLens", qSeqLens.handle));
-  } else {
-    a.q_lengths.resize(a.kv_lengths.size());  // one query each
-    std::iota(a.q_lengths.begin(), a.q_lengths.end(), 1);
-  }
+  set_lengths(op, a, contextLens, qSeqLens, "qSeqLens");
   set_mask(op, a, mask_of(op, maskType), mask);
   plan_attention(op, a, as_tokens(op, "out", *out, headNum), nullptr);
 }

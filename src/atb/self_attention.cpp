@@ -26,14 +26,10 @@ Mask mask_of(const Op& op, int64_t type) {
 void plan_prefix(Op& op, const In& query, const In& key, const In& value, const In& tables, const OptIn& mask,
                  const In& lengths, const In& key_lengths, int64_t mask_type, int64_t heads, int64_t kv_heads,
                  double scale, const Out& out) {
-  inference::Attention a{.query = as_tokens(op, "query", *query, heads)};
+  inference::Attention a = attention_of(op, "query", *query, heads, kv_heads, scale);
   a.keys = {as_pages(*key)};
   a.values = {as_pages(*value)};
   a.table = *tables;
-  a.layout = "TND";
-  a.heads = heads;
-  a.kv_heads = kv_heads ? kv_heads : heads;
-  a.scale = scale;
   a.q_lengths = ends_of(op.integers("seqLen", lengths.handle));
   a.kv_lengths = op.integers("kvSeqLen", key_lengths.handle);
   set_mask(op, a, mask_of(op, mask_type), mask);
@@ -52,13 +48,9 @@ ATB_OP(SelfAttention, aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, 
     return plan_prefix(op, query, key, value, In{blockTables.handle}, mask, seqLen, In{kvSeqLen.handle}, maskType,
                        headNum, kvHeadNum, qkScale, out);
   op.require(quantType == 0, "quantType is {}, supported is 0", quantType);
-  inference::Attention a{.query = as_tokens(op, "query", *query, headNum)};
-  a.layout = "TND";
-  a.heads = headNum;
-  a.kv_heads = kvHeadNum ? kvHeadNum : headNum;
+  inference::Attention a = attention_of(op, "query", *query, headNum, kvHeadNum, qkScale);
   a.keys = {as_tokens(op, "key", *key, a.kv_heads)};
   a.values = {as_tokens(op, "value", *value, a.kv_heads)};
-  a.scale = qkScale;
   a.q_lengths = a.kv_lengths = ends_of(op.integers("seqLen", seqLen.handle));
   const Mask kind = mask_of(op, maskType);
   (void)slopes;  // of compressed alibi masks, which are refused

@@ -60,6 +60,11 @@ void check_element(Pool& pool, const Parameter& p, const typename Pool::Ref& ite
   if (!pool.get(item)) throw Error(code::kAclnnParamInvalid, "{} holds {} handle that was destroyed", p.name, what);
 }
 
+void require_scalars(const Parameter& p, const aclScalarList& list) {
+  for (const aclScalar* s : list.items)
+    if (!s) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
+}
+
 void check_live(const Parameter& p, const Value& v) {
   switch (p.kind) {
     case Kind::Tensor: return check_handle(tensor_pool(), p, v.pointer(), "a tensor");
@@ -71,10 +76,8 @@ void check_live(const Parameter& p, const Value& v) {
     case Kind::Scalar: return check_handle(scalar_pool(), p, v.pointer(), "a scalar");
     case Kind::Scalars:
       check_handle(scalar_list_pool(), p, v.pointer(), "a scalar list");
-      for (const auto& s : v.scalars()->items) {
-        if (!s.object) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
-        check_element(scalar_pool(), p, s, "a scalar");
-      }
+      require_scalars(p, *v.scalars());
+      for (const auto& s : v.scalars()->items) check_element(scalar_pool(), p, s, "a scalar");
       return;
     case Kind::Ints: return check_handle(int_array_pool(), p, v.pointer(), "an int array");
     case Kind::Floats: return check_handle(float_array_pool(), p, v.pointer(), "a float array");
@@ -373,14 +376,12 @@ void Op::check_arguments(bool handles) {
       throw Error(code::kAclnnNullptr, "{} is null", p.name);
     }
     if (handles) check_live(p, value);
+    else if (p.kind == Kind::Scalars) require_scalars(p, *value.scalars());
     if (p.kind == Kind::Tensor) {
       check_tensor(p, *value.tensor());
     } else if (p.kind == Kind::Tensors) {
       for (const aclTensor* t : value.tensors()->items)
         if (t) check_tensor(p, *t);
-    } else if (p.kind == Kind::Scalars) {
-      for (const aclScalar* s : value.scalars()->items)
-        if (!s) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
     }
   }
 }

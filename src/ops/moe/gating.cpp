@@ -8,10 +8,22 @@
 #include "base/half.h"
 #include "base/parallel.h"
 #include "ops/gathered.h"
+#include "ops/moe/largest.h"
 #include "ops/op.h"
 
 namespace updraft {
+
+void moe::largest(const float* x, int64_t n, int64_t k, std::vector<int64_t>& order) {
+  order.resize(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                    [x](int64_t a, int64_t b) { return x[a] > x[b] || (x[a] == x[b] && a < b); });
+  order.resize(static_cast<size_t>(k));
+}
+
 namespace {
+
+using moe::largest;
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
@@ -20,15 +32,6 @@ void softmax_row(const float* x, int64_t n, float* y) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(y[i] = std::exp(x[i] - most));
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(y[i]) / sum);
-}
-
-/// The indices of the k largest, the first of equal ones first.
-void largest(const float* x, int64_t n, int64_t k, std::vector<int64_t>& order) {
-  order.resize(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                    [x](int64_t a, int64_t b) { return x[a] > x[b] || (x[a] == x[b] && a < b); });
-  order.resize(static_cast<size_t>(k));
 }
 
 float rounded_to(float x, DType t) {
