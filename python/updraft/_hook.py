@@ -69,7 +69,8 @@ TRITON = {"triton": None, "triton.backends": "register", "triton.language.extra"
 def _triton(name, path):
     """Where torch_npu is used, or can be, Triton's kernels are interpreted: see _triton.py."""
     if name == "triton":
-        if _find("torch_npu") is None or _tree.foreign_cann(os.environ):
+        spec = _find(name)  # without a loader: just a folder of that name
+        if spec is None or spec.loader is None or _find("torch_npu") is None or _tree.foreign_cann(os.environ):
             return None
         from updraft import _triton as client
 
