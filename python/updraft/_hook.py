@@ -46,6 +46,8 @@ def _client(name, path):
         return _triton(name, path)
     if name == "torch_npu.dynamo.torchair":
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
+    if name == "vllm_ascend.utils":
+        return _spec_with_step(name, _vllm_ascend, path)
     if _state["ready"] is None:
         _state["ready"] = _prepare()
     if _state["ready"] and name in ("torch", "torch_npu"):
@@ -248,6 +250,13 @@ def _torchair(module):
         converters.register(module)
     except Exception as error:
         _say("TorchAir's converters are not registered: %s: %s; run: updraft doctor" % (type(error).__name__, error))
+
+
+def _vllm_ascend(module):
+    """vllm-ascend's own operators are kernels compiled for the card. It goes on without them where its extension cannot be imported, but it
+    may find that out while torch.compile traces the model, and an import that fails there ends the compilation: so they are off from the start."""
+    if _state["ready"] and getattr(module, "_CUSTOM_OP_ENABLED", False) is None:
+        module._CUSTOM_OP_ENABLED = False
 
 
 def _mindspore(_):

@@ -211,7 +211,7 @@ T argument_of(const Value& v) {
   } else if constexpr (std::is_same_v<T, Type>) {
     return Type{static_cast<int32_t>(v.integer())};
   } else if constexpr (std::is_same_v<T, Text>) {
-    return v.text();
+    return v.text() ? v.text() : "";  // left out: the operator's usual choice, or it refuses
   } else if constexpr (std::is_same_v<T, Texts> || std::is_same_v<T, IntLists>) {
     return T{static_cast<decltype(T::values)>(v.pointer())};
   } else if constexpr (std::is_floating_point_v<T>) {

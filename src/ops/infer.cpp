@@ -29,9 +29,7 @@ void each_tensor(const OpInfo& info, const Value* values, F&& f) {
 
 }  // namespace
 
-void infer(const OpInfo& info, const Value* given, std::vector<OpenDim>* open) {
-  std::vector<Value> filled;
-  const Value* values = with_texts(info, given, filled);
+void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open) {
   Op op(info, values, open);
   op.check_arguments(false);
   const char* needed = nullptr;  // values that the work wants may come after the shapes are known

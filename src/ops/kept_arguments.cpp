@@ -142,14 +142,4 @@ void KeptArguments::readdress(size_t position, size_t item, void* storage) {
   readdressed_ = true;
 }
 
-const Value* with_texts(const OpInfo& info, const Value* values, std::vector<Value>& filled) {
-  const auto parameters = info.parameters;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != Kind::Text || values[i].text()) continue;
-    if (filled.empty()) filled.assign(values, values + parameters.size());
-    filled[i] = Value(static_cast<const void*>(""));
-  }
-  return filled.empty() ? values : filled.data();
-}
-
 }  // namespace updraft

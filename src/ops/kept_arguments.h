@@ -60,8 +60,4 @@ class KeptArguments {
   bool readdressed_ = false;
 };
 
-/// A text that the client leaves out reads as an empty one: an operator takes it as its usual choice, or refuses it.
-/// `filled` holds the values where there is such a text.
-const Value* with_texts(const OpInfo& info, const Value* values, std::vector<Value>& filled);
-
 }  // namespace updraft

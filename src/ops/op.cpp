@@ -257,8 +257,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
     *workspace = 0;
-    std::vector<Value> filled;
-    *executor = make_plan(info, with_texts(info, values, filled), true);
+    *executor = make_plan(info, values, true);
     *workspace = (*executor)->kernel_bytes;
     if (watched()) [[unlikely]] {
       if (observing_arguments()) call.arguments((*executor)->observed.data(), (*executor)->observed.size());

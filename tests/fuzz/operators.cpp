@@ -153,7 +153,12 @@ class Call {
     aclTensor* t =
         aclCreateTensor(dims, static_cast<uint64_t>(rank), static_cast<aclDataType>(type), strides, offset,
                         static_cast<aclFormat>(formats[in_.below(10)]), dims, static_cast<uint64_t>(rank), data);
-    if (t) tensors_.push_back(t);
+    if (t) {
+      // Nothing may read what lies beyond the dimensions, which is of the handle's last use otherwise.
+      std::fill(t->view.dims + rank, t->view.dims + kMaxDims, int64_t{1} << 40);
+      std::fill(t->view.strides + rank, t->view.strides + kMaxDims, int64_t{1} << 40);
+      tensors_.push_back(t);
+    }
     return t;
   }
 

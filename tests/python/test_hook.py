@@ -266,3 +266,16 @@ def test_the_bridge_imports_torch_npus_own(clients, built_tree):
     done = clients("import sys; sys.path.insert(0, %r)\nimport torch, torch_npu, transfer_to_npu\nprint(torch.transferred)" % str(bridge),
                    UPDRAFT_CANN_HOME=built_tree)
     assert good(done) == "1\n"
+
+
+@pytest.mark.parametrize("options, enabled", [({}, "False"), ({"UPDRAFT_DISABLE": 1}, "None")])
+def test_vllm_ascend_goes_without_its_kernels(clients, built_tree, options, enabled):
+    """Where vllm-ascend has not asked yet, its answer is that its operators for the card are not there."""
+    folder = clients.site / "vllm_ascend"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "utils.py").write_text("import torch, torch_npu\n_CUSTOM_OP_ENABLED = None\n")
+    code = "from vllm_ascend import utils\nprint(utils._CUSTOM_OP_ENABLED)"
+    assert good(clients(code, UPDRAFT_CANN_HOME=built_tree, **options)) == enabled + "\n"
+    (folder / "utils.py").write_text("import torch, torch_npu\n")
+    assert good(clients("from vllm_ascend import utils\nprint(utils.__dict__.get('_CUSTOM_OP_ENABLED'))", UPDRAFT_CANN_HOME=built_tree)) == "None\n"

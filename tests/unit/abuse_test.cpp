@@ -139,6 +139,17 @@ TEST_F(Abuse, ListsWithHolesAreRefused) {
   aclDestroyTensorList(list);
 }
 
+TEST_F(Abuse, TensorsWithoutDimensionsAreNotJoined) {
+  for (int i = 0; i < 3; ++i) aclDestroyTensor(tensor({4}));  // their handles are used again
+  aclTensor* items[] = {tensor({}), tensor({})};
+  aclTensorList* list = aclCreateTensorList(items, 2);
+  aclTensor* out = tensor({});
+  EXPECT_EQ(aclnnCatGetWorkspaceSize(list, 0, out, &workspace, &executor), 161002);
+  EXPECT_NE(std::string(aclGetRecentErrMsg()).find("cannot be joined"), std::string::npos);
+  aclDestroyTensor(out);
+  aclDestroyTensorList(list);
+}
+
 TEST_F(Abuse, OutputsOfQuestionsMayNotBeNull) {
   aclTensor* t = tensor({4});
   aclIntArray* ints = aclCreateIntArray(nullptr, 0);

@@ -68,6 +68,8 @@ SAMPLE(aclnnCat, "tensors=f32[N,M];f32[N,M] dim=0 out=f32[2N,M]")
 ABOUT(aclnnCat, Vector, "out = the tensors side by side along dim", "将多个张量沿 dim 拼接")
 ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
   suggest_joined(op, tensors, dim, false, *out);
+  op.require(out->rank > 0, "out is {}: tensors without dimensions cannot be joined along one, stack them instead",
+             describe(*out));
   const int d = out->wrap_dim(dim);
   std::vector<Piece> pieces;
   int64_t at = 0;
