@@ -233,6 +233,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (only)
     if (const OpInfo* found = find_op(only)) op = found;
   static const bool verbose = std::getenv("FUZZ_VERBOSE") != nullptr;
+  if (std::strcmp(op->name, "aclnnSleep") == 0) return 0;  // it does what it is asked to
   if (verbose) std::fprintf(stderr, "%s\n", op->name);
   Call call(in);
   std::vector<Value> values;

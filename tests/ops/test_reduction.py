@@ -217,6 +217,10 @@ def test_counts():
     torch.manual_seed(0)
     x, i = torch.randn(5000), torch.randint(0, 40, (5000,))
     assert torch.equal(torch.histc(x.npu(), 7, -1, 2).cpu(), torch.histc(x, 7, -1, 2))
+    assert torch.histc(x.npu(), 7, -torch.finfo(torch.float32).max, torch.finfo(torch.float32).max).sum() == 5000  # the width is no float
+    for low, high in ((-torch.inf, 1), (0, torch.nan), (2, 1)):
+        with pytest.raises(RuntimeError, match="aclnnHistc|max|finite"):
+            torch.histc(x.npu(), 7, low, high)
     assert torch.equal(torch.bincount(i.npu(), minlength=50).cpu(), torch.bincount(i, minlength=50))
     same(torch.bincount(i.npu(), x.npu()), torch.bincount(i, x.double()), torch.float32)
     pooled, places = F.max_pool2d(torch.randn(2, 3, 8, 8), 2, return_indices=True)

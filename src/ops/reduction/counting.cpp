@@ -1,4 +1,6 @@
 // Histograms, counts of integers, and putting pooled maxima back.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -16,6 +18,10 @@ ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, o
   op.suggest(*out, {bins}, is_floating(self->dtype) ? self->dtype : DType::Float);
   op.require(out->numel() == bins, "out is {}, want {} elements", describe(*out), bins);
   op.require(!is_complex(self->dtype), "self is {}: complex numbers have no order", describe(*self));
+  op.require(std::isfinite(min->to_double()) && std::isfinite(max->to_double()),
+             "min is {} and max {}, want finite numbers", min->to_double(), max->to_double());
+  op.require(min->to_double() <= max->to_double(), "min is {}, greater than max, {}", min->to_double(),
+             max->to_double());
   op.work(self->numel() * 8);
   op.launch([=, self = *self, out = *out, low = min->to_double(), high = max->to_double()] {
     const int64_t n = self.numel();
@@ -26,7 +32,11 @@ ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, o
     if (left == right && n) {
       left = *std::min_element(values.begin(), values.end());
       right = *std::max_element(values.begin(), values.end());
+      if (std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); })) left = right = NAN;
     }
+    if (!std::isfinite(left) || !std::isfinite(right))
+      fail_kernel(
+          fmt::format("aclnnHistc: self's values are from {} to {}: give min and max, finite ones", left, right));
     if (left == right) {
       left -= 1;
       right += 1;
@@ -36,10 +46,12 @@ ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, o
     for (double v : values) {
       if (!(v >= left && v <= right)) continue;
       // In the tensor's own precision, so that values on an edge fall as they do in PyTorch.
-      int64_t at = single ? static_cast<int64_t>((static_cast<float>(v) - fl) * fb / (fr - fl))
-                          : static_cast<int64_t>((v - left) * static_cast<double>(bins) / (right - left));
-      at = std::clamp<int64_t>(at, 0, bins - 1);
-      ++count[static_cast<size_t>(at)];
+      const double at = single ? static_cast<double>((static_cast<float>(v) - fl) * fb / (fr - fl))
+                               : (v - left) * static_cast<double>(bins) / (right - left);
+      // Not a number where the range's width overflows.
+      ++count[static_cast<size_t>(!(at > 0)                        ? 0
+                                  : at < static_cast<double>(bins) ? static_cast<int64_t>(at)
+                                                                   : bins - 1)];
     }
     copy_elements(out, TensorView::contiguous(count.data(), DType::Int64, out.dims, out.rank));
   });
